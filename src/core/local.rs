@@ -1,0 +1,188 @@
+//! The index of the process-local layer: which key has which slot, until when.
+//!
+//! Values never come here. They live in a JavaScript array, and a [`Slot`] is an index into it, so
+//! a hit hands out the same object again. Whoever holds the array takes [`LocalIndex::take_freed`]
+//! and clears those places; only then is a slot given to another key.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use foldhash::fast::RandomState;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+
+/// The most entries an index holds, whatever it is asked for: slots must stay below 2^27 while as
+/// many again wait to be taken.
+pub const MAX_ENTRIES: u64 = 1 << 26;
+
+const SLOTS: u32 = 1 << 27;
+
+/// A place in the array of values: dense, below 2^27, reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot(pub u32);
+
+/// Which entry makes room for a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Eviction {
+    /// The least recently used one.
+    #[default]
+    Lru,
+    /// The less popular of the oldest entries and the new one: scans do not flush the cache, but a
+    /// key seen for the first time may be refused.
+    TinyLfu,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    expires_at: u64,
+    #[expect(
+        dead_code,
+        reason = "read by invalidation of a whole id, which comes with tracked keys"
+    )]
+    group: u64,
+    slot: Slot,
+}
+
+/// Slots whose entry is gone and whose value is still in the array.
+#[derive(Debug, Default)]
+struct Freed {
+    any: AtomicBool,
+    slots: Mutex<Vec<Slot>>,
+}
+
+impl Freed {
+    /// The whole of the eviction listener: moka drops one that panics for good.
+    fn push(&self, slot: Slot) {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.push(slot);
+        self.any.store(true, Ordering::Relaxed);
+    }
+
+    fn len(&self) -> usize {
+        self.slots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
+    }
+
+    fn take(&self) -> Vec<Slot> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        self.any.store(false, Ordering::Relaxed);
+        std::mem::take(&mut *slots)
+    }
+}
+
+/// A bounded map from key to slot and expiry.
+pub struct LocalIndex {
+    cache: Cache<Box<[u8]>, Entry, RandomState>,
+    freed: Arc<Freed>,
+    /// Taken slots, ready for use.
+    free: Vec<Slot>,
+    /// Slots ever handed out; those below this are live, freed or free.
+    created: u32,
+    max_entries: u64,
+}
+
+impl LocalIndex {
+    /// An empty index for `max_entries` keys, at most [`MAX_ENTRIES`]. With 0 every insert is
+    /// freed at once.
+    #[must_use]
+    pub fn new(max_entries: u64, eviction: Eviction) -> Self {
+        let max_entries = max_entries.min(MAX_ENTRIES);
+        let freed = Arc::new(Freed::default());
+        let listener = Arc::clone(&freed);
+        let cache = Cache::builder()
+            .max_capacity(max_entries)
+            .eviction_policy(match eviction {
+                Eviction::Lru => EvictionPolicy::lru(),
+                Eviction::TinyLfu => EvictionPolicy::tiny_lfu(),
+            })
+            .eviction_listener(move |_, entry: Entry, _| listener.push(entry.slot))
+            .build_with_hasher(RandomState::default());
+        Self {
+            cache,
+            freed,
+            free: Vec::new(),
+            created: 0,
+            max_entries,
+        }
+    }
+
+    /// The slot of `key`, unless its entry is over at `now` (`now >= expires_at`, nanoseconds); then
+    /// the entry is removed.
+    #[must_use]
+    pub fn get(&self, key: &[u8], now: u64) -> Option<Slot> {
+        let entry = self.cache.get(key)?;
+        if now < entry.expires_at {
+            return Some(entry.slot);
+        }
+        self.cache.invalidate(key);
+        None
+    }
+
+    /// Gives `key` a slot until `expires_at` (nanoseconds), in place of one it has. `group` is the
+    /// number under which entries are removed together.
+    ///
+    /// The index is within its bound again when this returns, so other slots, and with
+    /// [`Eviction::TinyLfu`] the new one itself, may now be among the freed ones.
+    ///
+    /// # Panics
+    /// When 2^26 freed slots have not been taken.
+    pub fn insert(&mut self, key: &[u8], expires_at: u64, group: u64) -> Slot {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            assert!(self.created < SLOTS, "freed slots were never taken");
+            self.created += 1;
+            Slot(self.created - 1)
+        });
+        let entry = Entry {
+            expires_at,
+            group,
+            slot,
+        };
+        self.cache.insert(key.into(), entry);
+        self.settle();
+        slot
+    }
+
+    /// Removes `key`. False when it had no entry.
+    pub fn remove(&mut self, key: &[u8]) -> bool {
+        self.cache.remove(key).is_some()
+    }
+
+    /// How many keys have a slot, expired ones that nobody asked for included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.created as usize - self.free.len() - self.freed.len()
+    }
+
+    /// True when no key has a slot.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether [`Self::take_freed`] has something to give. One load.
+    #[must_use]
+    pub fn freed_pending(&self) -> bool {
+        self.freed.any.load(Ordering::Relaxed)
+    }
+
+    /// The slots freed since the last call, each once. They can be given out again from now on, so
+    /// their values must be dropped before the next insert.
+    pub fn take_freed(&mut self) -> Vec<Slot> {
+        let freed = self.freed.take();
+        self.free.extend_from_slice(&freed);
+        freed
+    }
+
+    /// moka evicts when it sees fit, up to 64 entries late; a full index is brought back now.
+    fn settle(&self) {
+        while self.len() as u64 > self.max_entries {
+            let before = self.len();
+            self.cache.run_pending_tasks();
+            if self.len() == before {
+                break;
+            }
+        }
+    }
+}

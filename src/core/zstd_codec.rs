@@ -1,0 +1,147 @@
+//! zstd with reused contexts and bounded memory.
+//!
+//! Setting a context up costs more than compressing a kilobyte, so each thread keeps its own. What
+//! comes out of Redis is not trusted: neither a size that a frame states nor one it hides may make
+//! us allocate more than its bytes can stand for, or more than the caller's bound.
+
+use std::cell::RefCell;
+use std::io::Cursor;
+
+use zstd::zstd_safe::{
+    CCtx, DCtx, InBuffer, OutBuffer, ResetDirective, find_frame_compressed_size,
+    get_frame_content_size,
+};
+
+/// The most that one zstd block holds, and the fewest bytes it takes (a header and a byte to
+/// repeat).
+const BLOCK_BYTES: usize = 128 << 10;
+const BLOCK_MIN_BYTES: usize = 4;
+
+/// Contexts keep the memory of the biggest payload they met; bigger ones than this are dropped.
+const MAX_KEPT_BYTES: usize = 8 << 20;
+
+thread_local! {
+    static COMPRESSOR: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
+}
+
+/// Why [`decompress_within`] has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// Not whole zstd frames from the first byte to the last.
+    Corrupt,
+    /// More bytes than the bound.
+    TooBig,
+}
+
+/// `first` and then `plain` as one zstd frame, unless that takes more than `max_bytes`.
+pub fn compress_after(first: u8, plain: &[u8], level: i32, max_bytes: usize) -> Option<Vec<u8>> {
+    let mut out = Cursor::new(Vec::with_capacity(max_bytes));
+    out.get_mut().push(first);
+    out.set_position(1);
+    COMPRESSOR.with_borrow_mut(|kept| {
+        let mut context = kept.take().or_else(CCtx::try_create)?;
+        let done = context.compress(&mut out, plain, level);
+        if context.sizeof() <= MAX_KEPT_BYTES {
+            *kept = Some(context);
+        }
+        done.ok()
+    })?;
+    let mut out = out.into_inner();
+    // with_capacity may have given more room than was asked for.
+    if out.len() > max_bytes {
+        return None;
+    }
+    out.shrink_to_fit();
+    Some(out)
+}
+
+/// The content of all the frames that `compressed` consists of, at most `max_bytes`.
+pub fn decompress_within(compressed: &[u8], max_bytes: usize) -> Result<Vec<u8>, Refusal> {
+    if compressed.is_empty() {
+        return Err(Refusal::Corrupt);
+    }
+    let stated_bytes = get_frame_content_size(compressed).map_err(|_| Refusal::Corrupt)?;
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        let mut context = kept
+            .take()
+            .or_else(DCtx::try_create)
+            .ok_or(Refusal::Corrupt)?;
+        let plain = match stated_bytes {
+            Some(bytes) if find_frame_compressed_size(compressed) == Ok(compressed.len()) => {
+                decompress_sized(&mut context, compressed, bytes, max_bytes)
+            }
+            _ => decompress_unsized(&mut context, compressed, max_bytes),
+        };
+        if context.sizeof() <= MAX_KEPT_BYTES {
+            *kept = Some(context);
+        }
+        plain
+    })
+}
+
+/// One frame that states its size: the usual case, and the one that needs no window.
+fn decompress_sized(
+    context: &mut DCtx<'_>,
+    compressed: &[u8],
+    content_bytes: u64,
+    max_bytes: usize,
+) -> Result<Vec<u8>, Refusal> {
+    let content_bytes = usize::try_from(content_bytes).map_err(|_| Refusal::TooBig)?;
+    if content_bytes > max_bytes {
+        return Err(Refusal::TooBig);
+    }
+    if content_bytes.div_ceil(BLOCK_BYTES) > compressed.len() / BLOCK_MIN_BYTES {
+        return Err(Refusal::Corrupt);
+    }
+    let mut plain = Vec::new();
+    plain
+        .try_reserve_exact(content_bytes)
+        .map_err(|_| Refusal::TooBig)?;
+    context
+        .decompress(&mut plain, compressed)
+        .map_err(|_| Refusal::Corrupt)?;
+    Ok(plain)
+}
+
+/// Any number of frames, of any size, piece by piece.
+fn decompress_unsized(
+    context: &mut DCtx<'_>,
+    compressed: &[u8],
+    max_bytes: usize,
+) -> Result<Vec<u8>, Refusal> {
+    context
+        .reset(ResetDirective::SessionOnly)
+        .map_err(|_| Refusal::Corrupt)?;
+    let mut input = InBuffer::around(compressed);
+    let mut plain: Vec<u8> = Vec::new();
+    loop {
+        if plain.len() > max_bytes {
+            return Err(Refusal::TooBig);
+        }
+        if plain.len() == plain.capacity() {
+            // One byte past the bound tells a payload of just that size from a bigger one.
+            let room = (max_bytes - plain.len()).saturating_add(1);
+            let step = plain.len().max(BLOCK_BYTES).min(room);
+            plain.try_reserve_exact(step).map_err(|_| Refusal::TooBig)?;
+        }
+        let written = plain.len();
+        let mut output = OutBuffer::around_pos(&mut plain, written);
+        let hint = context
+            .decompress_stream(&mut output, &mut input)
+            .map_err(|_| Refusal::Corrupt)?;
+        let frame_over = hint == 0;
+        let input_over = input.pos() == compressed.len();
+        if input_over && frame_over {
+            break;
+        }
+        if input_over && plain.len() < plain.capacity() {
+            return Err(Refusal::Corrupt);
+        }
+    }
+    if plain.len() > max_bytes {
+        return Err(Refusal::TooBig);
+    }
+    plain.shrink_to_fit();
+    Ok(plain)
+}
