@@ -118,21 +118,14 @@ pub fn seal(payload: Payload, compression: Option<Compression>) -> Sealed {
     let original_bytes = payload.len();
     let outcome = match compression {
         None => SealOutcome::Disabled,
-        Some(compression)
-            if original_bytes < compression.threshold_bytes || original_bytes == 0 =>
-        {
+        Some(compression) if original_bytes < compression.threshold_bytes || original_bytes == 0 => {
             SealOutcome::BelowThreshold
         }
         Some(_) if original_bytes > MAX_DECOMPRESSED_BYTES => SealOutcome::OverLimit,
         Some(compression) => {
             // Raw bytes that need an escape are one longer when stored.
             let room = original_bytes - usize::from(!needs_escape(&payload));
-            match compress_after(
-                marker(&payload),
-                payload.as_bytes(),
-                compression.level,
-                room,
-            ) {
+            match compress_after(marker(&payload), payload.as_bytes(), compression.level, room) {
                 None => SealOutcome::NotSmaller,
                 Some(compressed) => {
                     return Sealed {
@@ -173,14 +166,9 @@ pub fn open_within(encoding: Encoding, mut body: Vec<u8>, max_bytes: usize) -> O
             body.remove(0);
             passthrough(Payload::Bytes(body))
         }
-        [
-            marker @ (MARKER_ZSTD_TEXT | MARKER_ZSTD_BYTES),
-            ref compressed @ ..,
-        ] => {
+        [marker @ (MARKER_ZSTD_TEXT | MARKER_ZSTD_BYTES), ref compressed @ ..] => {
             let (payload, outcome) = match decompress_within(compressed, max_bytes) {
-                Ok(plain) if marker == MARKER_ZSTD_TEXT => {
-                    (Payload::Text(into_text(plain)), OpenOutcome::Decompressed)
-                }
+                Ok(plain) if marker == MARKER_ZSTD_TEXT => (Payload::Text(into_text(plain)), OpenOutcome::Decompressed),
                 Ok(plain) => (Payload::Bytes(plain), OpenOutcome::Decompressed),
                 Err(Refusal::Corrupt) => (Payload::Bytes(body), OpenOutcome::FallbackRaw),
                 Err(Refusal::TooBig) => (Payload::Bytes(body), OpenOutcome::OverLimit),
@@ -213,8 +201,7 @@ fn marker(payload: &Payload) -> u8 {
 
 /// Like a JavaScript decoder: what is not UTF-8 becomes U+FFFD, and the serializer decides.
 fn into_text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes)
-        .unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).into_owned())
+    String::from_utf8(bytes).unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).into_owned())
 }
 
 #[cfg(test)]
@@ -234,10 +221,7 @@ mod tests {
             Payload::Bytes(vec![]),
         ] {
             let sealed = seal(payload.clone(), on);
-            let opened = open(
-                sealed.payload.encoding(),
-                sealed.payload.as_bytes().to_vec(),
-            );
+            let opened = open(sealed.payload.encoding(), sealed.payload.as_bytes().to_vec());
             assert_eq!(opened.payload, payload);
         }
     }

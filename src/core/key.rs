@@ -20,10 +20,7 @@ const UNRESERVED: [bool; 256] = {
     let mut byte = 0_u8;
     while byte < 128 {
         table[byte as usize] = byte.is_ascii_alphanumeric()
-            || matches!(
-                byte,
-                b'-' | b'_' | b'.' | b'!' | b'~' | b'*' | b'\'' | b'(' | b')'
-            );
+            || matches!(byte, b'-' | b'_' | b'.' | b'!' | b'~' | b'*' | b'\'' | b'(' | b')');
         byte += 1;
     }
     table
@@ -71,12 +68,7 @@ impl KeyScheme {
     ///
     /// # Errors
     /// When the namespace, or a tracked key's type, holds a brace.
-    pub fn new(
-        namespace: &str,
-        key_type: &str,
-        use_case: &str,
-        tracked: bool,
-    ) -> Result<Self, KeyError> {
+    pub fn new(namespace: &str, key_type: &str, use_case: &str, tracked: bool) -> Result<Self, KeyError> {
         if has_brace(namespace) {
             return Err(KeyError::BraceInNamespace);
         }
@@ -113,10 +105,7 @@ impl KeyScheme {
     /// # Errors
     /// When a tracked key's id holds a brace; `out` is then as it was.
     pub fn write_logical(&self, id: &str, args: &str, out: &mut String) -> Result<(), KeyError> {
-        debug_assert!(
-            args.is_empty() || args.starts_with('?'),
-            "args come encoded"
-        );
+        debug_assert!(args.is_empty() || args.starts_with('?'), "args come encoded");
         self.write_prefix(id, out)?;
         out.push_str(args);
         out.push_str(&self.tail);
@@ -146,8 +135,7 @@ impl KeyScheme {
         if has_brace(id) {
             return Err(KeyError::BraceInId);
         }
-        let mut key =
-            String::with_capacity(self.head.len() + id.len() + 2 + WATERMARK_SUFFIX.len());
+        let mut key = String::with_capacity(self.head.len() + id.len() + 2 + WATERMARK_SUFFIX.len());
         if !self.tracked {
             key.push('{');
         }

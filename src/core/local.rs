@@ -59,10 +59,7 @@ impl Freed {
     }
 
     fn len(&self) -> usize {
-        self.slots
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .len()
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     fn take(&self) -> Vec<Slot> {

@@ -1,11 +1,18 @@
 //! The rules of the cache as pure code: no sockets, no threads, no clock reads.
 
+pub mod chain;
 pub mod deadline;
+pub mod engine;
 pub mod envelope;
 pub mod error;
+pub mod flight;
 pub mod frame;
 pub mod key;
 pub mod local;
+pub mod metrics;
 pub mod policy;
 pub mod ramp;
 mod zstd_codec;
+
+/// Nanoseconds on a monotonic clock whose zero is nobody's business.
+pub type Nanos = u64;

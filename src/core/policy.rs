@@ -31,8 +31,7 @@ impl Leaf {
     fn ttl_sec(self) -> Result<Option<u32>, ()> {
         match self {
             Self::Absent => Ok(None),
-            Self::Number(sec)
-                if sec.fract() == 0.0 && (1.0..=f64::from(MAX_TTL_SEC)).contains(&sec) =>
+            Self::Number(sec) if sec.fract() == 0.0 && (1.0..=f64::from(MAX_TTL_SEC)).contains(&sec) =>
             {
                 #[expect(
                     clippy::cast_possible_truncation,

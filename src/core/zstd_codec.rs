@@ -8,8 +8,7 @@ use std::cell::RefCell;
 use std::io::Cursor;
 
 use zstd::zstd_safe::{
-    CCtx, DCtx, InBuffer, OutBuffer, ResetDirective, find_frame_compressed_size,
-    get_frame_content_size,
+    CCtx, DCtx, InBuffer, OutBuffer, ResetDirective, find_frame_compressed_size, get_frame_content_size,
 };
 
 /// The most that one zstd block holds, and the fewest bytes it takes (a header and a byte to
@@ -63,10 +62,7 @@ pub fn decompress_within(compressed: &[u8], max_bytes: usize) -> Result<Vec<u8>,
     }
     let stated_bytes = get_frame_content_size(compressed).map_err(|_| Refusal::Corrupt)?;
     DECOMPRESSOR.with_borrow_mut(|kept| {
-        let mut context = kept
-            .take()
-            .or_else(DCtx::try_create)
-            .ok_or(Refusal::Corrupt)?;
+        let mut context = kept.take().or_else(DCtx::try_create).ok_or(Refusal::Corrupt)?;
         let plain = match stated_bytes {
             Some(bytes) if find_frame_compressed_size(compressed) == Ok(compressed.len()) => {
                 decompress_sized(&mut context, compressed, bytes, max_bytes)
@@ -95,9 +91,7 @@ fn decompress_sized(
         return Err(Refusal::Corrupt);
     }
     let mut plain = Vec::new();
-    plain
-        .try_reserve_exact(content_bytes)
-        .map_err(|_| Refusal::TooBig)?;
+    plain.try_reserve_exact(content_bytes).map_err(|_| Refusal::TooBig)?;
     context
         .decompress(&mut plain, compressed)
         .map_err(|_| Refusal::Corrupt)?;
@@ -105,11 +99,7 @@ fn decompress_sized(
 }
 
 /// Any number of frames, of any size, piece by piece.
-fn decompress_unsized(
-    context: &mut DCtx<'_>,
-    compressed: &[u8],
-    max_bytes: usize,
-) -> Result<Vec<u8>, Refusal> {
+fn decompress_unsized(context: &mut DCtx<'_>, compressed: &[u8], max_bytes: usize) -> Result<Vec<u8>, Refusal> {
     context
         .reset(ResetDirective::SessionOnly)
         .map_err(|_| Refusal::Corrupt)?;

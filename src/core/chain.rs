@@ -1,0 +1,341 @@
+//! The way of one leader's call: Redis read, serializer, source, write-back.
+//!
+//! A [`Chain`] holds no clock and does no I/O. It is told what happened and when, and answers what
+//! comes next. Every instant is checked against the deadline that was fixed when the step began, so
+//! a timer that fires late (a stalled event loop) or early cannot change a verdict.
+
+use super::Nanos;
+
+/// What a finished Redis read brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadResult {
+    /// A served frame; its payload still has to pass the serializer.
+    Hit,
+    /// No value, or one that must not be served.
+    Miss,
+    /// The read failed: nothing is known about Redis.
+    Failed,
+}
+
+/// What to do after a read was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterRead {
+    /// Hand the payload to the serializer.
+    Load,
+    /// A clean miss: run the source.
+    Source,
+    /// The read failed: report it once, then run the source.
+    Failed,
+    /// The deadline had passed: report it once, then run the source.
+    TimedOut,
+    /// The chain no longer waits for a read: ignore.
+    Stale,
+}
+
+/// Where an accepted value goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Publication {
+    /// Into the process-local layer.
+    pub local: bool,
+    /// Into Redis.
+    pub remote: bool,
+}
+
+/// What to do after the source settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterSource {
+    /// In time: publish a value so, or pass a failure on.
+    Accept(Publication),
+    /// After its deadline: the caller gets a timeout, the result is dropped.
+    TimedOut,
+    /// The chain no longer waits for its source: ignore.
+    Stale,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Nothing asked of Redis; the source comes next.
+    Start,
+    Reading {
+        deadline: Nanos,
+    },
+    Loading,
+    Sourcing {
+        deadline: Option<Nanos>,
+    },
+    /// Answered. Only a write may still be under way.
+    Answered,
+}
+
+/// What this chain learned from Redis, which decides whether it may write there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Learned {
+    Nothing,
+    /// A clean miss, or a payload that nobody could load: the value may be replaced.
+    Replaceable,
+    /// A failed or timed-out read: no second operation on an unhealthy Redis.
+    Failure,
+}
+
+/// One leader's chain.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    step: Step,
+    learned: Learned,
+    local: bool,
+}
+
+impl Chain {
+    /// A chain that has yet to do anything. `local` says that the process-local layer was an
+    /// active miss and wants the value.
+    #[must_use]
+    pub const fn new(local: bool) -> Self {
+        Self {
+            step: Step::Start,
+            learned: Learned::Nothing,
+            local,
+        }
+    }
+
+    /// The Redis read begins now and may be waited for until `deadline`.
+    pub const fn read_started(&mut self, deadline: Nanos) {
+        self.step = Step::Reading { deadline };
+    }
+
+    /// The read settled at `at`. At or after the deadline that is a timeout, whatever it brought.
+    pub const fn read_settled(&mut self, result: ReadResult, at: Nanos) -> AfterRead {
+        let Step::Reading { deadline } = self.step else {
+            return AfterRead::Stale;
+        };
+        if at >= deadline {
+            return self.read_failed(AfterRead::TimedOut);
+        }
+        match result {
+            ReadResult::Hit => {
+                self.step = Step::Loading;
+                AfterRead::Load
+            }
+            ReadResult::Miss => {
+                self.step = Step::Start;
+                self.learned = Learned::Replaceable;
+                AfterRead::Source
+            }
+            ReadResult::Failed => self.read_failed(AfterRead::Failed),
+        }
+    }
+
+    /// A timer says it is `at`. `Stale` when the deadline has not come or the read is over.
+    pub const fn read_due(&mut self, at: Nanos) -> AfterRead {
+        match self.step {
+            Step::Reading { deadline } if at >= deadline => self.read_failed(AfterRead::TimedOut),
+            _ => AfterRead::Stale,
+        }
+    }
+
+    const fn read_failed(&mut self, verdict: AfterRead) -> AfterRead {
+        self.step = Step::Start;
+        self.learned = Learned::Failure;
+        verdict
+    }
+
+    /// The serializer rejected the payload: a miss whose value may be replaced.
+    pub const fn load_failed(&mut self) {
+        self.step = Step::Start;
+        self.learned = Learned::Replaceable;
+    }
+
+    /// The serializer made a value of the payload; it is the call's answer.
+    pub const fn loaded(&mut self) -> Publication {
+        self.step = Step::Answered;
+        Publication {
+            local: self.local,
+            remote: false,
+        }
+    }
+
+    /// The source begins now and may run until `deadline`, when it has one.
+    pub const fn source_started(&mut self, deadline: Option<Nanos>) {
+        self.step = Step::Sourcing { deadline };
+    }
+
+    /// The source settled at `at`, with a value or a failure.
+    pub const fn source_settled(&mut self, at: Nanos) -> AfterSource {
+        let Step::Sourcing { deadline } = self.step else {
+            return AfterSource::Stale;
+        };
+        self.step = Step::Answered;
+        if let Some(deadline) = deadline
+            && at >= deadline
+        {
+            return AfterSource::TimedOut;
+        }
+        AfterSource::Accept(Publication {
+            local: self.local,
+            remote: matches!(self.learned, Learned::Replaceable),
+        })
+    }
+
+    /// A timer says it is `at`. `Stale` when the deadline has not come or the source is over.
+    pub const fn source_due(&mut self, at: Nanos) -> AfterSource {
+        match self.step {
+            Step::Sourcing {
+                deadline: Some(deadline),
+            } if at >= deadline => {
+                self.step = Step::Answered;
+                AfterSource::TimedOut
+            }
+            _ => AfterSource::Stale,
+        }
+    }
+
+    /// When the read under way is given up.
+    #[must_use]
+    pub const fn read_deadline(&self) -> Option<Nanos> {
+        match self.step {
+            Step::Reading { deadline } => Some(deadline),
+            _ => None,
+        }
+    }
+
+    /// Whether the chain waits for a Redis read.
+    #[must_use]
+    pub const fn is_reading(&self) -> bool {
+        matches!(self.step, Step::Reading { .. })
+    }
+
+    /// Whether the call has its answer.
+    #[must_use]
+    pub const fn is_answered(&self) -> bool {
+        matches!(self.step, Step::Answered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(local: bool) -> Chain {
+        let mut chain = Chain::new(local);
+        chain.read_started(50);
+        chain
+    }
+
+    fn publication(chain: &mut Chain) -> Publication {
+        chain.source_started(None);
+        match chain.source_settled(1_000) {
+            AfterSource::Accept(publication) => publication,
+            other => panic!("not accepted: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_hit_in_time_is_loaded_and_published_locally_only() {
+        let mut chain = reading(true);
+        assert_eq!(chain.read_settled(ReadResult::Hit, 49), AfterRead::Load);
+        assert_eq!(
+            chain.loaded(),
+            Publication {
+                local: true,
+                remote: false
+            }
+        );
+        assert!(chain.is_answered());
+    }
+
+    #[test]
+    fn a_reply_at_the_deadline_is_a_timeout_though_no_timer_fired() {
+        for result in [ReadResult::Hit, ReadResult::Miss, ReadResult::Failed] {
+            let mut chain = reading(true);
+            assert_eq!(chain.read_settled(result, 50), AfterRead::TimedOut);
+        }
+    }
+
+    #[test]
+    fn a_timer_that_fires_early_decides_nothing() {
+        let mut chain = reading(true);
+        assert_eq!(chain.read_due(49), AfterRead::Stale);
+        assert_eq!(chain.read_settled(ReadResult::Hit, 49), AfterRead::Load);
+    }
+
+    #[test]
+    fn a_late_settlement_after_the_timeout_is_ignored() {
+        for result in [ReadResult::Hit, ReadResult::Miss, ReadResult::Failed] {
+            let mut chain = reading(true);
+            assert_eq!(chain.read_due(50), AfterRead::TimedOut);
+            assert_eq!(chain.read_settled(result, 51), AfterRead::Stale);
+            assert_eq!(chain.read_due(60), AfterRead::Stale);
+        }
+    }
+
+    #[test]
+    fn a_clean_miss_writes_a_failed_or_timed_out_read_does_not() {
+        let mut miss = reading(true);
+        miss.read_settled(ReadResult::Miss, 1);
+        assert_eq!(
+            publication(&mut miss),
+            Publication {
+                local: true,
+                remote: true
+            }
+        );
+
+        let mut failed = reading(true);
+        assert_eq!(failed.read_settled(ReadResult::Failed, 1), AfterRead::Failed);
+        assert_eq!(
+            publication(&mut failed),
+            Publication {
+                local: true,
+                remote: false
+            }
+        );
+
+        let mut late = reading(true);
+        late.read_due(50);
+        assert_eq!(
+            publication(&mut late),
+            Publication {
+                local: true,
+                remote: false
+            }
+        );
+    }
+
+    #[test]
+    fn a_rejected_payload_is_replaced() {
+        let mut chain = reading(false);
+        chain.read_settled(ReadResult::Hit, 1);
+        chain.load_failed();
+        assert_eq!(
+            publication(&mut chain),
+            Publication {
+                local: false,
+                remote: true
+            }
+        );
+    }
+
+    #[test]
+    fn without_a_read_nothing_is_written() {
+        assert_eq!(
+            publication(&mut Chain::new(true)),
+            Publication {
+                local: true,
+                remote: false
+            }
+        );
+    }
+
+    #[test]
+    fn the_source_has_a_deadline_of_its_own() {
+        let mut chain = Chain::new(true);
+        chain.source_started(Some(10));
+        assert_eq!(chain.source_due(9), AfterSource::Stale);
+        assert_eq!(chain.source_settled(10), AfterSource::TimedOut);
+        assert_eq!(chain.source_settled(11), AfterSource::Stale);
+
+        let mut chain = Chain::new(true);
+        chain.source_started(Some(10));
+        assert_eq!(chain.source_due(10), AfterSource::TimedOut);
+        assert_eq!(chain.source_settled(11), AfterSource::Stale);
+    }
+}

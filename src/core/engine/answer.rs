@@ -1,0 +1,95 @@
+//! What the engine answers.
+
+use super::super::Nanos;
+use super::super::flight::{FlightId, Unanswered};
+use super::super::local::Slot;
+use super::super::policy::OffReason;
+
+/// What a call starts with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// The value is in this slot.
+    Hit(Slot),
+    /// Somebody already loads it.
+    Join(FlightId),
+    /// This call leads and reads Redis first.
+    Read(FlightId),
+    /// This call leads and runs the source at once.
+    Source(FlightId),
+}
+
+/// What happened at one layer, for those who want each event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LayerTrace {
+    /// Not reached, or not there.
+    #[default]
+    Absent,
+    /// Off for this call.
+    Off(OffReason),
+    /// Looked up and found.
+    Hit,
+    /// Looked up in vain; for Redis: to be read.
+    Miss,
+}
+
+/// What happened at each layer in the latest [`Engine::begin`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// The process-local layer.
+    pub local: LayerTrace,
+    /// The Redis layer.
+    pub remote: LayerTrace,
+}
+
+/// What to do with a value or failure that was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// Accepted.
+    Accepted {
+        /// Where the process-local layer keeps it.
+        slot: Option<Slot>,
+        /// Whether to write it to Redis.
+        write: bool,
+        /// Whether the flight may still be joined.
+        joinable: bool,
+    },
+    /// A failure of the source, to be passed on.
+    Failed,
+    /// The deadline had passed.
+    TimedOut,
+    /// Not expected any more.
+    Stale,
+}
+
+/// What a due deadline means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// The leader waits no longer for Redis.
+    Read(FlightId),
+    /// The leader waits no longer for its source.
+    Source(FlightId),
+    /// Nobody joins this flight any more.
+    Linger(FlightId),
+}
+
+/// What the caller's timer has to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timer {
+    /// When to fire.
+    pub at: Option<Nanos>,
+    /// Whether somebody waits, so that the process must not end before.
+    pub referenced: bool,
+}
+
+/// Facts for `stats()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gauges {
+    /// Entries of the process-local layer.
+    pub local_entries: usize,
+    /// Flights whose callers wait.
+    pub unanswered: Unanswered,
+    /// Flights that are answered and still write.
+    pub writing: usize,
+    /// Deadlines armed in this engine's timers.
+    pub timers: usize,
+}

@@ -1,0 +1,155 @@
+//! A call's first step: the process-local layer, the flights, and who leads.
+
+use std::time::Duration;
+
+use super::super::Nanos;
+use super::super::chain::Chain;
+use super::super::error::KeyError;
+use super::super::flight::NewFlight;
+use super::super::metrics::Counter;
+use super::super::policy::{LayerPolicy, OffReason, Policy};
+use super::super::ramp;
+use super::registry::{SpaceId, UseCaseId, nanos};
+use super::{ARGS, Begin, Engine, LayerTrace, Trace};
+
+impl Engine {
+    /// A call of a use case, with its own policy when a provider gave one.
+    ///
+    /// `args` is empty or the encoded `?name=value&...` part of the key.
+    ///
+    /// # Errors
+    /// When the id cannot be made into a key.
+    pub fn begin(
+        &mut self,
+        use_case: UseCaseId,
+        policy: Option<&Policy>,
+        id: &str,
+        args: &str,
+        now: Nanos,
+    ) -> Result<Begin, KeyError> {
+        let registered = self.registry.use_case(use_case);
+        let read_timeout = registered.read_timeout;
+        let space = registered.space;
+        let policy = *policy.unwrap_or(&registered.policy);
+        self.compose_key(space, id, args);
+        let mut composed = false;
+        let local = match self.index {
+            Some(_) => self.layer(policy.local, "local", space, id, args, &mut composed)?,
+            None => Err(OffReason::PolicyDisabled),
+        };
+        let remote = if self.remote {
+            Some(self.layer(policy.remote, "remote", space, id, args, &mut composed)?)
+        } else {
+            None
+        };
+        let reads = remote.is_some_and(|layer| layer.is_ok());
+        let shared = policy.coalesce && (local.is_ok() || reads);
+        let counters = self.registry.counters(space);
+        self.trace = Trace::default();
+
+        if shared
+            && !self.flights.nothing_to_join()
+            && let Some(flight) = self.flights.join(&self.key, now)
+        {
+            counters.add(Counter::Coalesced);
+            return Ok(Begin::Join(flight));
+        }
+
+        match local {
+            Ok(_) => {
+                counters.add(Counter::LocalRequest);
+                if let Some(index) = &self.index
+                    && let Some(slot) = index.get(&self.key, now)
+                {
+                    counters.add(Counter::LocalHit);
+                    self.trace.local = LayerTrace::Hit;
+                    return Ok(Begin::Hit(slot));
+                }
+                counters.add(Counter::LocalMiss);
+                self.trace.local = LayerTrace::Miss;
+            }
+            Err(reason) => {
+                counters.add(Counter::LocalDisabled);
+                self.trace.local = LayerTrace::Off(reason);
+            }
+        }
+
+        let flight = self.flights.lead(
+            &self.key,
+            shared,
+            NewFlight {
+                use_case,
+                chain: Chain::new(local.is_ok()),
+                local_ttl: seconds(local.unwrap_or(0)),
+                remote_ttl_ms: u64::from(remote.and_then(Result::ok).unwrap_or(0)) * 1_000,
+                started_at: now,
+            },
+        );
+        match remote {
+            None => Ok(Begin::Source(flight)),
+            Some(Err(reason)) => {
+                counters.add(Counter::RemoteDisabled);
+                self.trace.remote = LayerTrace::Off(reason);
+                Ok(Begin::Source(flight))
+            }
+            Some(Ok(_)) => {
+                counters.add(Counter::RemoteRequest);
+                counters.add(Counter::ReadDeadlineArmed);
+                self.trace.remote = LayerTrace::Miss;
+                let deadline = now.saturating_add(read_timeout);
+                if let Some(flight) = self.flights.get_mut(flight) {
+                    flight.chain.read_started(deadline);
+                }
+                if self.times_reads {
+                    self.deadlines.arm(flight.0, deadline, true);
+                }
+                Ok(Begin::Read(flight))
+            }
+        }
+    }
+
+    /// The layer's lifetime in seconds, or why it is off.
+    fn layer(
+        &mut self,
+        policy: LayerPolicy,
+        layer: &str,
+        space: SpaceId,
+        id: &str,
+        args: &str,
+        composed: &mut bool,
+    ) -> Result<Result<u32, OffReason>, KeyError> {
+        let (ttl_sec, ramp) = match policy {
+            LayerPolicy::On { ttl_sec, ramp } => (ttl_sec, ramp),
+            LayerPolicy::Off(reason) => return Ok(Err(reason)),
+        };
+        if ramp >= 100.0 {
+            return Ok(Ok(ttl_sec));
+        }
+        if !*composed {
+            self.logical.clear();
+            let scheme = &self.registry.space(space).scheme;
+            scheme.write_logical(id, args, &mut self.logical)?;
+            *composed = true;
+        }
+        let admitted = ramp::admits(ramp, &self.logical, layer);
+        Ok(if admitted {
+            Ok(ttl_sec)
+        } else {
+            Err(OffReason::RampedDown)
+        })
+    }
+
+    fn compose_key(&mut self, space: SpaceId, id: &str, args: &str) {
+        self.key.clear();
+        self.key.extend_from_slice(&space.0.to_le_bytes());
+        self.key.extend_from_slice(id.as_bytes());
+        if !args.is_empty() {
+            self.key.push(ARGS);
+            self.key.extend_from_slice(args.as_bytes());
+        }
+    }
+}
+
+fn seconds(ttl_sec: u32) -> Nanos {
+    nanos(Duration::from_secs(u64::from(ttl_sec)))
+}

@@ -1,0 +1,121 @@
+//! Use cases, and the identities they share.
+
+use std::time::Duration;
+
+use super::super::Nanos;
+use super::super::error::KeyError;
+use super::super::key::KeyScheme;
+use super::super::metrics::{Counter, Counters};
+use super::super::policy::Policy;
+
+/// A registered use case's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct UseCaseId(pub u32);
+
+/// What a use case is registered with.
+#[derive(Clone, Debug)]
+pub struct UseCaseOptions<'a> {
+    /// Kind of id.
+    pub key_type: &'a str,
+    /// The use case's name.
+    pub use_case: &'a str,
+    /// The policy when no provider overlays it.
+    pub policy: Policy,
+    /// How long a leader waits for Redis. Ignored without Redis.
+    pub read_timeout: Duration,
+    /// How long the source may run; `None`: for ever.
+    pub source_timeout: Option<Duration>,
+}
+
+/// Names a use case's entries, flights and counters. Use cases registered under one key type and
+/// name share them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SpaceId(pub(super) u32);
+
+pub(super) struct Space {
+    pub(super) scheme: KeyScheme,
+    pub(super) key_type: Box<str>,
+    pub(super) use_case: Box<str>,
+    pub(super) counters: Counters,
+}
+
+pub(super) struct UseCase {
+    pub(super) space: SpaceId,
+    pub(super) policy: Policy,
+    pub(super) read_timeout: Nanos,
+    pub(super) source_timeout: Option<Nanos>,
+}
+
+pub(super) struct Registry {
+    namespace: String,
+    spaces: Vec<Space>,
+    use_cases: Vec<UseCase>,
+}
+
+impl Registry {
+    pub(super) const fn new(namespace: String) -> Self {
+        Self {
+            namespace,
+            spaces: Vec::new(),
+            use_cases: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, options: &UseCaseOptions<'_>) -> Result<UseCaseId, KeyError> {
+        let space = self.space_for(options.key_type, options.use_case)?;
+        self.use_cases.push(UseCase {
+            space,
+            policy: options.policy,
+            read_timeout: nanos(options.read_timeout),
+            source_timeout: options.source_timeout.map(nanos),
+        });
+        Ok(UseCaseId(number(self.use_cases.len() - 1)))
+    }
+
+    fn space_for(&mut self, key_type: &str, use_case: &str) -> Result<SpaceId, KeyError> {
+        let known = |space: &Space| *space.key_type == *key_type && *space.use_case == *use_case;
+        if let Some(position) = self.spaces.iter().position(known) {
+            return Ok(SpaceId(number(position)));
+        }
+        self.spaces.push(Space {
+            scheme: KeyScheme::new(&self.namespace, key_type, use_case, false)?,
+            key_type: key_type.into(),
+            use_case: use_case.into(),
+            counters: Counters::default(),
+        });
+        Ok(SpaceId(number(self.spaces.len() - 1)))
+    }
+
+    pub(super) fn use_case(&self, id: UseCaseId) -> &UseCase {
+        &self.use_cases[id.0 as usize]
+    }
+
+    pub(super) fn space(&self, id: SpaceId) -> &Space {
+        &self.spaces[id.0 as usize]
+    }
+
+    pub(super) fn space_of(&self, id: UseCaseId) -> &Space {
+        self.space(self.use_case(id).space)
+    }
+
+    pub(super) fn counters(&mut self, id: SpaceId) -> &mut Counters {
+        &mut self.spaces[id.0 as usize].counters
+    }
+
+    pub(super) fn count(&mut self, id: UseCaseId, counter: Counter) {
+        let space = self.use_case(id).space;
+        self.counters(space).add(counter);
+    }
+
+    pub(super) fn spaces(&self) -> &[Space] {
+        &self.spaces
+    }
+}
+
+pub(super) fn nanos(duration: Duration) -> Nanos {
+    Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
+}
+
+fn number(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,188 @@
+//! What follows when a read, a serializer, the source or a write is done.
+
+use super::super::Nanos;
+use super::super::chain::{AfterRead, AfterSource, ReadResult};
+use super::super::flight::FlightId;
+use super::super::local::Slot;
+use super::super::metrics::Counter;
+use super::registry::UseCaseId;
+use super::{Engine, Settled};
+
+impl Engine {
+    /// When the flight's read is given up.
+    #[must_use]
+    pub fn read_deadline(&self, id: FlightId) -> Option<Nanos> {
+        self.flight(id)?.chain.read_deadline()
+    }
+
+    /// The flight's Redis read settled at `at`.
+    pub fn read_settled(&mut self, id: FlightId, result: ReadResult, at: Nanos) -> AfterRead {
+        let Some(flight) = self.flights.get_mut(id) else {
+            return AfterRead::Stale;
+        };
+        let verdict = flight.chain.read_settled(result, at);
+        self.after_read(id, verdict)
+    }
+
+    /// The flight's read deadline was reported due at `at`.
+    pub fn read_due(&mut self, id: FlightId, at: Nanos) -> AfterRead {
+        let Some(flight) = self.flights.get_mut(id) else {
+            return AfterRead::Stale;
+        };
+        let verdict = flight.chain.read_due(at);
+        self.after_read(id, verdict)
+    }
+
+    fn after_read(&mut self, id: FlightId, verdict: AfterRead) -> AfterRead {
+        if verdict == AfterRead::Stale {
+            return verdict;
+        }
+        self.deadlines.disarm(id.0);
+        let counter = match verdict {
+            AfterRead::Source => Counter::RemoteMiss,
+            AfterRead::Failed => Counter::ReadFailed,
+            AfterRead::TimedOut => Counter::ReadTimeout,
+            AfterRead::Load | AfterRead::Stale => return verdict,
+        };
+        if let Some(use_case) = self.flight(id).map(|flight| flight.use_case) {
+            self.count(use_case, counter);
+        }
+        verdict
+    }
+
+    /// The serializer rejected the flight's payload; the source comes next.
+    pub fn load_failed(&mut self, id: FlightId) {
+        let Some(flight) = self.flights.get_mut(id) else {
+            return;
+        };
+        flight.chain.load_failed();
+        let use_case = flight.use_case;
+        self.count(use_case, Counter::LoadFailed);
+        self.count(use_case, Counter::RemoteMiss);
+    }
+
+    /// The serializer made a value of the flight's payload. The flight is over.
+    pub fn loaded(&mut self, id: FlightId, now: Nanos) -> Option<Slot> {
+        let flight = self.flights.get_mut(id)?;
+        let publication = flight.chain.loaded();
+        let use_case = flight.use_case;
+        self.count(use_case, Counter::RemoteHit);
+        let slot = self.publish_locally(id, publication.local, now);
+        self.flights.land(id);
+        slot
+    }
+
+    /// The flight's source begins.
+    pub fn source_started(&mut self, id: FlightId, now: Nanos) {
+        let Some(flight) = self.flights.get_mut(id) else {
+            return;
+        };
+        let use_case = flight.use_case;
+        let deadline = self
+            .registry
+            .use_case(use_case)
+            .source_timeout
+            .map(|timeout| now.saturating_add(timeout));
+        flight.chain.source_started(deadline);
+        if let Some(deadline) = deadline {
+            self.deadlines.arm(id.0, deadline, true);
+        }
+        self.count(use_case, Counter::SourceCall);
+    }
+
+    /// The flight's source settled, with a value (`ok`) or a failure.
+    pub fn source_settled(&mut self, id: FlightId, ok: bool, now: Nanos) -> Settled {
+        let Some(flight) = self.flights.get_mut(id) else {
+            return Settled::Stale;
+        };
+        let use_case = flight.use_case;
+        let verdict = flight.chain.source_settled(now);
+        let publication = match verdict {
+            AfterSource::Stale => return Settled::Stale,
+            AfterSource::TimedOut => {
+                self.source_timed_out(id, use_case);
+                return Settled::TimedOut;
+            }
+            AfterSource::Accept(publication) => publication,
+        };
+        self.deadlines.disarm(id.0);
+        if !ok {
+            self.count(use_case, Counter::SourceFailed);
+            self.flights.land(id);
+            return Settled::Failed;
+        }
+        let slot = self.publish_locally(id, publication.local, now);
+        let write = publication.remote && self.remote;
+        let wanted = self.flight(id).is_some_and(|flight| flight.remote_ttl_ms > 0);
+        if wanted && !write {
+            self.count(use_case, Counter::WriteSkipped);
+        }
+        if !write {
+            self.flights.land(id);
+            return Settled::Accepted {
+                slot,
+                write,
+                joinable: false,
+            };
+        }
+        self.flights.answered(id);
+        let joinable = slot.is_none();
+        if joinable {
+            let until = now.saturating_add(self.registry.use_case(use_case).read_timeout);
+            self.flights.joinable_until(id, until);
+            self.deadlines.arm(id.0, until, false);
+        } else {
+            self.flights.unlist(id);
+        }
+        Settled::Accepted { slot, write, joinable }
+    }
+
+    pub(super) fn source_timed_out(&mut self, id: FlightId, use_case: UseCaseId) {
+        self.count(use_case, Counter::SourceTimeout);
+        self.deadlines.disarm(id.0);
+        self.flights.land(id);
+    }
+
+    fn publish_locally(&mut self, id: FlightId, wanted: bool, now: Nanos) -> Option<Slot> {
+        if !wanted {
+            return None;
+        }
+        let flight = self.flights.get(id)?;
+        let index = self.index.as_mut()?;
+        let expires_at = now.saturating_add(flight.local_ttl);
+        Some(index.insert(flight.key(), expires_at, 0))
+    }
+
+    /// The flight's value could not be dumped: there is no write.
+    pub fn dump_failed(&mut self, id: FlightId) {
+        if let Some(use_case) = self.flight(id).map(|flight| flight.use_case) {
+            self.count(use_case, Counter::DumpFailed);
+            self.end(id);
+        }
+    }
+
+    /// The flight's Redis write settled; `stored` when the server took it. The flight is over.
+    pub fn write_settled(&mut self, id: FlightId, stored: bool) {
+        if let Some(use_case) = self.flight(id).map(|flight| flight.use_case) {
+            self.count(use_case, if stored { Counter::WriteOk } else { Counter::WriteFailed });
+            self.end(id);
+        }
+    }
+
+    fn end(&mut self, id: FlightId) {
+        self.deadlines.disarm(id.0);
+        self.flights.land(id);
+    }
+
+    /// Turns the Redis layer off for good. Returns the flights whose reads fail by that.
+    pub fn close_remote(&mut self, now: Nanos) -> Vec<FlightId> {
+        self.remote = false;
+        let flights = self.flights.iter();
+        let mut failed: Vec<FlightId> = flights
+            .filter(|(_, flight)| flight.chain.is_reading())
+            .map(|(id, _)| id)
+            .collect();
+        failed.retain(|id| self.read_settled(*id, ReadResult::Failed, now) != AfterRead::Stale);
+        failed
+    }
+}

@@ -1,0 +1,356 @@
+use std::time::Duration;
+
+use super::super::chain::{AfterRead, ReadResult};
+use super::super::flight::Unanswered;
+use super::super::policy::{Leaf, Leaves, OffReason};
+use super::*;
+
+const MS: u64 = 1_000_000;
+const SEC: u64 = 1_000 * MS;
+
+struct Policies {
+    local: Option<f64>,
+    remote: Option<f64>,
+    coalesce: bool,
+}
+
+const BOTH: Policies = Policies {
+    local: Some(60.0),
+    remote: Some(600.0),
+    coalesce: true,
+};
+const REMOTE: Policies = Policies { local: None, ..BOTH };
+const LOCAL: Policies = Policies { remote: None, ..BOTH };
+const NEITHER: Policies = Policies {
+    local: None,
+    remote: None,
+    coalesce: true,
+};
+
+fn engine() -> Engine {
+    Engine::new(EngineOptions {
+        namespace: "urn".into(),
+        local_max_size: 100,
+        eviction: Eviction::Lru,
+        remote: true,
+        times_reads: true,
+    })
+}
+
+fn register(engine: &mut Engine, name: &str, policies: &Policies) -> UseCaseId {
+    let leaf = |ttl: Option<f64>| ttl.map_or(Leaf::Absent, Leaf::Number);
+    let leaves = Leaves {
+        ttl_local: leaf(policies.local),
+        ttl_remote: leaf(policies.remote),
+        coalesce: Some(policies.coalesce),
+        ..Leaves::default()
+    };
+    engine
+        .register(&UseCaseOptions {
+            key_type: "id",
+            use_case: name,
+            policy: leaves.resolve(),
+            read_timeout: Duration::from_millis(50),
+            source_timeout: Some(Duration::from_secs(1)),
+        })
+        .unwrap()
+}
+
+fn begin(engine: &mut Engine, use_case: UseCaseId, id: &str, now: u64) -> Begin {
+    engine.begin(use_case, None, id, "", now).unwrap()
+}
+
+fn read(engine: &mut Engine, use_case: UseCaseId, id: &str, now: u64) -> FlightId {
+    match begin(engine, use_case, id, now) {
+        Begin::Read(flight) => flight,
+        other => panic!("not a leader that reads: {other:?}"),
+    }
+}
+
+fn run_source(engine: &mut Engine, flight: FlightId, now: u64) -> Settled {
+    engine.source_started(flight, now);
+    engine.source_settled(flight, true, now)
+}
+
+fn counted(engine: &Engine, counter: Counter) -> u64 {
+    engine.counters().map(|(_, _, counters)| counters.get(counter)).sum()
+}
+
+#[test]
+fn a_miss_everywhere_leads_once_and_is_kept_until_its_ttl_is_over() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &BOTH);
+    let flight = read(&mut engine, use_case, "1", 0);
+    assert_eq!(begin(&mut engine, use_case, "1", MS), Begin::Join(flight));
+    assert_eq!(engine.read_settled(flight, ReadResult::Miss, 2 * MS), AfterRead::Source);
+    assert_eq!(begin(&mut engine, use_case, "1", 3 * MS), Begin::Join(flight));
+    let Settled::Accepted {
+        slot: Some(slot),
+        write: true,
+        joinable: false,
+    } = run_source(&mut engine, flight, 4 * MS)
+    else {
+        panic!("not accepted in full");
+    };
+    assert_eq!(begin(&mut engine, use_case, "1", 5 * MS), Begin::Hit(slot));
+    engine.write_settled(flight, true);
+    assert_eq!(
+        begin(&mut engine, use_case, "1", 4 * MS + 60 * SEC - 1),
+        Begin::Hit(slot)
+    );
+    assert!(matches!(
+        begin(&mut engine, use_case, "1", 4 * MS + 60 * SEC),
+        Begin::Read(_)
+    ));
+    assert_eq!(counted(&engine, Counter::SourceCall), 1);
+    assert_eq!(counted(&engine, Counter::WriteOk), 1);
+    assert_eq!(counted(&engine, Counter::Coalesced), 2);
+}
+
+#[test]
+fn followers_arm_no_deadline_and_share_what_is_left_of_the_leaders() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &BOTH);
+    let flight = read(&mut engine, use_case, "1", 0);
+    for now in [10, 20, 49] {
+        assert_eq!(begin(&mut engine, use_case, "1", now * MS), Begin::Join(flight));
+    }
+    assert_eq!(engine.gauges().timers, 1);
+    assert_eq!(counted(&engine, Counter::ReadDeadlineArmed), 1);
+    assert_eq!(engine.pop_due(50 * MS - 1), None);
+    assert_eq!(engine.pop_due(50 * MS), Some(Due::Read(flight)));
+    assert_eq!(engine.gauges().timers, 0);
+}
+
+#[test]
+fn a_timed_out_read_runs_the_source_keeps_the_value_here_and_writes_nothing() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &BOTH);
+    let flight = read(&mut engine, use_case, "1", 0);
+    assert_eq!(engine.pop_due(50 * MS), Some(Due::Read(flight)));
+    assert_eq!(engine.read_settled(flight, ReadResult::Hit, 51 * MS), AfterRead::Stale);
+    let settled = run_source(&mut engine, flight, 60 * MS);
+    assert!(matches!(
+        settled,
+        Settled::Accepted {
+            slot: Some(_),
+            write: false,
+            joinable: false
+        }
+    ));
+    assert_eq!(counted(&engine, Counter::ReadTimeout), 1);
+    assert_eq!(counted(&engine, Counter::WriteSkipped), 1);
+    assert_eq!(engine.gauges().unanswered, Unanswered::default());
+    assert_eq!(engine.gauges().writing, 0);
+}
+
+#[test]
+fn the_call_after_a_timeout_reads_afresh() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &REMOTE);
+    let first = read(&mut engine, use_case, "1", 0);
+    engine.pop_due(50 * MS);
+    run_source(&mut engine, first, 60 * MS);
+    let second = read(&mut engine, use_case, "1", 61 * MS);
+    assert_eq!(engine.read_settled(second, ReadResult::Hit, 62 * MS), AfterRead::Load);
+    assert_eq!(engine.loaded(second, 62 * MS), None);
+    assert_eq!(engine.gauges().timers, 0);
+}
+
+#[test]
+fn a_write_that_never_settles_keeps_its_flight_joinable_for_one_read_budget() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &REMOTE);
+    let flight = read(&mut engine, use_case, "1", 0);
+    engine.read_settled(flight, ReadResult::Miss, MS);
+    let settled = run_source(&mut engine, flight, 2 * MS);
+    assert_eq!(
+        settled,
+        Settled::Accepted {
+            slot: None,
+            write: true,
+            joinable: true
+        }
+    );
+    assert_eq!(engine.gauges().unanswered, Unanswered::default());
+    assert_eq!(begin(&mut engine, use_case, "1", 51 * MS), Begin::Join(flight));
+    let timer = engine.timer();
+    assert_eq!((timer.at, timer.referenced), (Some(52 * MS), false));
+    assert!(matches!(begin(&mut engine, use_case, "1", 52 * MS), Begin::Read(other) if other != flight));
+    assert_eq!(engine.pop_due(52 * MS), Some(Due::Linger(flight)));
+    engine.write_settled(flight, false);
+    assert_eq!(counted(&engine, Counter::WriteFailed), 1);
+}
+
+#[test]
+fn a_settled_write_ends_its_flight() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &REMOTE);
+    let flight = read(&mut engine, use_case, "1", 0);
+    engine.read_settled(flight, ReadResult::Miss, MS);
+    run_source(&mut engine, flight, 2 * MS);
+    engine.write_settled(flight, true);
+    assert!(matches!(begin(&mut engine, use_case, "1", 3 * MS), Begin::Read(_)));
+    assert_eq!(engine.gauges().timers, 1);
+}
+
+#[test]
+fn a_source_that_times_out_publishes_nothing() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &BOTH);
+    let flight = read(&mut engine, use_case, "1", 0);
+    engine.read_settled(flight, ReadResult::Miss, MS);
+    engine.source_started(flight, MS);
+    assert_eq!(engine.pop_due(MS + SEC), Some(Due::Source(flight)));
+    assert_eq!(engine.source_settled(flight, true, MS + SEC), Settled::Stale);
+    assert_eq!(engine.gauges().local_entries, 0);
+    assert!(matches!(begin(&mut engine, use_case, "1", 2 * SEC), Begin::Read(_)));
+}
+
+#[test]
+fn a_result_after_the_source_deadline_is_a_timeout_though_no_timer_fired() {
+    for ok in [true, false] {
+        let mut engine = engine();
+        let use_case = register(&mut engine, "A", &LOCAL);
+        let Begin::Source(flight) = begin(&mut engine, use_case, "1", 0) else {
+            panic!("reads Redis");
+        };
+        engine.source_started(flight, 0);
+        assert_eq!(engine.source_settled(flight, ok, SEC), Settled::TimedOut);
+        assert_eq!(engine.gauges().timers, 0);
+        assert_eq!(engine.gauges().local_entries, 0);
+    }
+}
+
+#[test]
+fn a_failed_source_ends_the_flight_and_publishes_nothing() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &BOTH);
+    let flight = read(&mut engine, use_case, "1", 0);
+    engine.read_settled(flight, ReadResult::Miss, MS);
+    engine.source_started(flight, MS);
+    assert_eq!(engine.source_settled(flight, false, 2 * MS), Settled::Failed);
+    assert_eq!(engine.gauges().local_entries, 0);
+    assert!(matches!(begin(&mut engine, use_case, "1", 3 * MS), Begin::Read(_)));
+}
+
+#[test]
+fn without_coalescing_every_caller_does_its_own_work() {
+    let mut engine = engine();
+    let use_case = register(
+        &mut engine,
+        "A",
+        &Policies {
+            coalesce: false,
+            ..BOTH
+        },
+    );
+    let first = read(&mut engine, use_case, "1", 0);
+    let second = read(&mut engine, use_case, "1", 0);
+    assert_ne!(first, second);
+    assert_eq!(engine.gauges().unanswered.leaders, 0);
+    assert_eq!(engine.gauges().timers, 2);
+}
+
+#[test]
+fn calls_with_every_layer_off_share_nothing_but_have_a_source_deadline() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &NEITHER);
+    let Begin::Source(first) = begin(&mut engine, use_case, "1", 0) else {
+        panic!("reads Redis");
+    };
+    let Begin::Source(second) = begin(&mut engine, use_case, "1", 0) else {
+        panic!("joined");
+    };
+    assert_ne!(first, second);
+    engine.source_started(first, 0);
+    assert_eq!(engine.gauges().timers, 1);
+    assert_eq!(engine.trace().local, LayerTrace::Off(OffReason::PolicyDisabled));
+}
+
+#[test]
+fn use_cases_arguments_and_ids_never_share() {
+    let mut engine = engine();
+    let first = register(&mut engine, "A", &LOCAL);
+    let second = register(&mut engine, "B", &LOCAL);
+    let mut flights = Vec::new();
+    let keys = [
+        ("1", ""),
+        ("1?a=1", ""),
+        ("1", "?a=1"),
+        ("", ""),
+        ("1", "?a=11"),
+        ("11", ""),
+    ];
+    for use_case in [first, second] {
+        for (id, args) in keys {
+            match engine.begin(use_case, None, id, args, 0).unwrap() {
+                Begin::Source(flight) => flights.push(flight),
+                other => panic!("{id} {args} shared: {other:?}"),
+            }
+        }
+    }
+    flights.dedup();
+    assert_eq!(flights.len(), 2 * keys.len());
+}
+
+#[test]
+fn one_name_registered_twice_is_one_identity() {
+    let mut engine = engine();
+    let first = register(&mut engine, "A", &LOCAL);
+    let second = register(&mut engine, "A", &LOCAL);
+    let Begin::Source(flight) = begin(&mut engine, first, "1", 0) else {
+        panic!("reads Redis");
+    };
+    assert_eq!(begin(&mut engine, second, "1", 0), Begin::Join(flight));
+}
+
+#[test]
+fn the_redis_key_is_made_of_the_flights_own_parts() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "Get", &REMOTE);
+    let Begin::Read(flight) = engine.begin(use_case, None, "a:b/ü", "?x=1", 0).unwrap() else {
+        panic!("does not read");
+    };
+    assert_eq!(
+        engine.value_key(flight).unwrap(),
+        "urn:id:a%3Ab%2F%C3%BC?x=1#Get:dialcache-frame-v1"
+    );
+}
+
+#[test]
+fn closing_fails_the_reads_under_way_and_turns_redis_off() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &REMOTE);
+    let reading = read(&mut engine, use_case, "1", 0);
+    let sourcing = read(&mut engine, use_case, "2", 0);
+    engine.read_settled(sourcing, ReadResult::Miss, MS);
+    engine.source_started(sourcing, MS);
+    assert_eq!(engine.close_remote(MS), [reading]);
+    let settled = engine.source_settled(sourcing, true, 2 * MS);
+    assert_eq!(
+        settled,
+        Settled::Accepted {
+            slot: None,
+            write: false,
+            joinable: false
+        }
+    );
+    assert!(matches!(begin(&mut engine, use_case, "3", 3 * MS), Begin::Source(_)));
+}
+
+#[test]
+fn the_timer_is_set_anew_only_for_an_earlier_deadline_or_another_reference() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &REMOTE);
+    let first = read(&mut engine, use_case, "1", 0);
+    assert!(engine.timer_changed());
+    assert_eq!(engine.timer().at, Some(50 * MS));
+    let second = read(&mut engine, use_case, "2", MS);
+    assert!(!engine.timer_changed());
+    engine.read_settled(first, ReadResult::Miss, 2 * MS);
+    assert!(!engine.timer_changed(), "firing early is cheaper than setting anew");
+    engine.read_settled(second, ReadResult::Miss, 2 * MS);
+    assert!(engine.timer_changed());
+    assert_eq!(engine.timer().at, None);
+}
