@@ -4,3 +4,5 @@
 //! [`core`] holds the rules and knows no sockets, threads or clocks.
 
 pub mod core;
+#[cfg(feature = "remote")]
+pub mod remote;

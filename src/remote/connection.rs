@@ -1,0 +1,119 @@
+//! One established connection, and what is pending on it.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, Value};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+
+use super::error::RemoteError;
+use super::stream::Activity;
+
+/// Bytes of writes handed to the multiplexer at once. It keeps a command twice until the reply, so
+/// what goes beyond this waits outside, where it exists once.
+const WRITE_WINDOW_BYTES: usize = 4 << 20;
+
+/// A connection that has answered its first command.
+pub(super) struct Connection {
+    multiplexer: MultiplexedConnection,
+    activity: Arc<Activity>,
+    /// When each unanswered command was handed over. Redis answers in order, so the front is the
+    /// oldest one whichever command's reply is taken off.
+    unanswered: Mutex<VecDeque<Instant>>,
+    became_busy: Notify,
+    write_window: Semaphore,
+    ended: OnceLock<RemoteError>,
+}
+
+impl Connection {
+    pub fn new(multiplexer: MultiplexedConnection, activity: Arc<Activity>) -> Self {
+        Self {
+            multiplexer,
+            activity,
+            unanswered: Mutex::default(),
+            became_busy: Notify::new(),
+            write_window: Semaphore::new(WRITE_WINDOW_BYTES),
+            ended: OnceLock::new(),
+        }
+    }
+
+    /// Sends one command and waits for its reply, however long that takes; the connection's end
+    /// answers it too. Must not be dropped before: the command would go on occupying the
+    /// connection unseen.
+    pub async fn send(&self, command: &Cmd) -> Result<Value, RemoteError> {
+        self.count_in();
+        let reply = self.multiplexer.clone().send_packed_command(command).await;
+        self.count_out();
+        match reply {
+            Ok(Value::ServerError(error)) => Err(RemoteError::server(&error)),
+            Ok(value) => Ok(value),
+            // The first command after an unreadable reply gets the parser's error, the others and
+            // the supervisor only the connection's end.
+            Err(error) if error.kind() == redis::ErrorKind::Parse => Err(RemoteError::protocol()),
+            Err(_) => Err(self.end_reason()),
+        }
+    }
+
+    /// Waits until a write of `bytes` may be handed over.
+    pub async fn write_window(&self, bytes: usize) -> Result<SemaphorePermit<'_>, RemoteError> {
+        let permits = u32::try_from(bytes.min(WRITE_WINDOW_BYTES)).unwrap_or(u32::MAX);
+        self.write_window
+            .acquire_many(permits)
+            .await
+            .map_err(|_| self.end_reason())
+    }
+
+    /// Makes `reason` what the connection's end is reported as, unless another was known first, and
+    /// lets no further write begin.
+    pub fn end(&self, reason: RemoteError) -> RemoteError {
+        let reason = self.ended.get_or_init(|| reason).clone();
+        self.write_window.close();
+        reason
+    }
+
+    /// When the oldest unanswered command was handed over.
+    pub fn oldest_unanswered(&self) -> Option<Instant> {
+        self.lock().front().copied()
+    }
+
+    /// Returns once there may be an unanswered command.
+    pub async fn until_busy(&self) {
+        self.became_busy.notified().await;
+    }
+
+    pub fn activity(&self) -> &Activity {
+        &self.activity
+    }
+
+    fn end_reason(&self) -> RemoteError {
+        self.ended
+            .get()
+            .cloned()
+            .unwrap_or_else(RemoteError::connection_lost)
+    }
+
+    fn count_in(&self) {
+        let mut unanswered = self.lock();
+        unanswered.push_back(Instant::now());
+        if unanswered.len() == 1 {
+            self.became_busy.notify_one();
+        }
+    }
+
+    fn count_out(&self) {
+        self.lock().pop_front();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Instant>> {
+        self.unanswered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What moves a connection's bytes while it is polled. Dropping it closes the socket, which answers
+/// every command still pending on it.
+pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -1,0 +1,162 @@
+//! What can go wrong between this process and Redis.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+
+use redis::{RedisError, ServerError};
+
+/// Enough for every message Redis writes, and a bound for those it did not.
+const MAX_DETAIL_CHARS: usize = 200;
+
+/// What went wrong, as a bounded enumeration fit for a metric label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// There is no connection, or it ended before the reply came.
+    Disconnected,
+    /// The connection could not be opened: refused, unreachable, no such socket.
+    Connect,
+    /// The host name could not be resolved.
+    Dns,
+    /// The TLS handshake failed.
+    Tls,
+    /// The server refused the credentials, or wants some.
+    Auth,
+    /// `credentials()` failed, so the connection attempt had nothing to log in with.
+    Credentials,
+    /// A connection attempt or `ready` took longer than its budget.
+    Timeout,
+    /// No byte came for `responseTimeoutMs` while a command that old was pending.
+    ResponseTimeout,
+    /// What answers does not speak the Redis protocol.
+    Protocol,
+    /// Redis answered the command with an error, such as `WRONGTYPE` or `OOM`.
+    Server,
+    /// The stored value has an encoding this version does not know.
+    Encoding,
+    /// `maxPending` or `maxPendingBytes` is used up.
+    Overloaded,
+    /// The client was closed.
+    Closed,
+    /// Not available in this version.
+    Unsupported,
+    /// A bug in this package.
+    Internal,
+}
+
+impl ErrorKind {
+    /// The stable name, as it appears in error codes, statistics and labels.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Disconnected => "disconnected",
+            Self::Connect => "connect",
+            Self::Dns => "dns",
+            Self::Tls => "tls",
+            Self::Auth => "auth",
+            Self::Credentials => "credentials",
+            Self::Timeout => "timeout",
+            Self::ResponseTimeout => "response_timeout",
+            Self::Protocol => "protocol",
+            Self::Server => "server",
+            Self::Encoding => "encoding",
+            Self::Overloaded => "overloaded",
+            Self::Closed => "closed",
+            Self::Unsupported => "unsupported",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A failure of the Redis side. Holds no key, value, URL or secret, so it may be logged as it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct RemoteError {
+    /// What went wrong.
+    pub kind: ErrorKind,
+    /// One line for a person.
+    pub message: Cow<'static, str>,
+}
+
+impl RemoteError {
+    pub(super) const fn fixed(kind: ErrorKind, message: &'static str) -> Self {
+        Self {
+            kind,
+            message: Cow::Borrowed(message),
+        }
+    }
+
+    pub(super) fn new(kind: ErrorKind, message: String) -> Self {
+        Self {
+            kind,
+            message: Cow::Owned(message),
+        }
+    }
+
+    pub(super) const fn disconnected() -> Self {
+        Self::fixed(ErrorKind::Disconnected, "not connected to Redis")
+    }
+
+    pub(super) const fn connection_lost() -> Self {
+        Self::fixed(
+            ErrorKind::Disconnected,
+            "the connection to Redis ended before the reply",
+        )
+    }
+
+    pub(super) const fn closed() -> Self {
+        Self::fixed(ErrorKind::Closed, "the Redis client is closed")
+    }
+
+    pub(super) const fn protocol() -> Self {
+        Self::fixed(
+            ErrorKind::Protocol,
+            "the server's answer is not the Redis protocol",
+        )
+    }
+
+    pub(super) const fn unsupported(message: &'static str) -> Self {
+        Self::fixed(ErrorKind::Unsupported, message)
+    }
+
+    pub(super) const fn internal(message: &'static str) -> Self {
+        Self::fixed(ErrorKind::Internal, message)
+    }
+
+    /// An error reply. Servers echo arguments in some of them ("unknown command ... with args
+    /// beginning with: ..."), and those are keys, values or passwords: the echo is cut off.
+    pub(super) fn server(error: &ServerError) -> Self {
+        let detail = error.details().unwrap_or_default();
+        let detail = detail.split(", with args").next().unwrap_or_default();
+        let mut text = String::from(error.code());
+        if !detail.is_empty() {
+            text.push(' ');
+            text.extend(detail.chars().take(MAX_DETAIL_CHARS));
+        }
+        Self::new(ErrorKind::Server, text)
+    }
+
+    /// A failure below the protocol. The parser's own text quotes what the server sent, so it is
+    /// replaced by a fixed one.
+    pub(super) fn transport(error: &RedisError) -> Self {
+        match error.kind() {
+            redis::ErrorKind::Parse => Self::protocol(),
+            _ => Self::connection_lost(),
+        }
+    }
+
+    /// A failure to open a connection.
+    pub(super) fn connect(error: &io::Error) -> Self {
+        Self::new(
+            ErrorKind::Connect,
+            format!("could not connect to Redis: {}", error.kind()),
+        )
+    }
+}

@@ -1,0 +1,112 @@
+//! How requests reach the I/O thread.
+
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::client::{ReadRequest, WriteRequest};
+use super::pending::Pending;
+use super::shared::Shared;
+use super::{read, ready, supervisor, write};
+
+/// Something for the I/O thread to do.
+pub(super) enum Job {
+    Connect(Arc<Shared>),
+    Read(Pending, ReadRequest),
+    Write(Pending, WriteRequest),
+    Ready(Pending, Option<std::time::Duration>),
+    Close(Arc<Shared>),
+}
+
+impl Job {
+    /// Gives back what a job holds when it was not accepted.
+    fn forget(self) {
+        match self {
+            Self::Read(pending, _) | Self::Write(pending, _) | Self::Ready(pending, _) => {
+                pending.forget();
+            }
+            Self::Connect(_) | Self::Close(_) => {}
+        }
+    }
+
+    fn start(self) {
+        match self {
+            Self::Connect(client) => drop(tokio::spawn(supervisor::run(client))),
+            Self::Read(pending, request) => drop(tokio::spawn(read::run(pending, request))),
+            Self::Write(pending, request) => drop(tokio::spawn(write::run(pending, request))),
+            Self::Ready(pending, limit) => drop(tokio::spawn(ready::run(pending, limit))),
+            Self::Close(client) => client.closed(),
+        }
+    }
+}
+
+/// The queue between the callers' threads and the I/O thread. A caller pays for a short lock, and
+/// for waking the I/O thread only when that is asleep.
+#[derive(Default)]
+pub(super) struct Inbox {
+    state: Mutex<State>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: Vec<Job>,
+    asleep: bool,
+    ended: bool,
+}
+
+impl Inbox {
+    /// Whether the job was taken.
+    pub fn push(&self, job: Job) -> bool {
+        let mut state = self.lock();
+        if state.ended {
+            drop(state);
+            job.forget();
+            return false;
+        }
+        state.jobs.push(job);
+        let wake = mem::take(&mut state.asleep);
+        drop(state);
+        if wake {
+            self.wake.notify_one();
+        }
+        true
+    }
+
+    /// Lets [`Inbox::run`] return; what is still queued is dropped by it.
+    pub fn end(&self) {
+        self.lock().ended = true;
+        self.wake.notify_one();
+    }
+
+    /// Starts jobs as they come, until the end.
+    pub async fn run(&self) {
+        let mut batch = Vec::new();
+        loop {
+            {
+                let mut state = self.lock();
+                if state.ended {
+                    batch = mem::take(&mut state.jobs);
+                    drop(state);
+                    drop(batch);
+                    return;
+                }
+                mem::swap(&mut state.jobs, &mut batch);
+                state.asleep = batch.is_empty();
+            }
+            if batch.is_empty() {
+                self.wake.notified().await;
+            } else {
+                batch.drain(..).for_each(Job::start);
+                // Back to the queue only after what was started had its turn: requests that come
+                // meanwhile find this thread awake.
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,107 @@
+//! Whether a client is connected, for everyone who waits to know.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::connection::Connection;
+use super::error::RemoteError;
+use super::event::Status;
+
+#[derive(Clone)]
+enum State {
+    Connecting,
+    Up(Arc<Connection>),
+    Down,
+    Closed,
+}
+
+impl State {
+    fn status(&self) -> Status {
+        match self {
+            Self::Connecting => Status::Connecting,
+            Self::Up(_) => Status::Ready,
+            Self::Down => Status::Reconnecting,
+            Self::Closed => Status::Closed,
+        }
+    }
+}
+
+/// A client's connection, or the lack of one. Once closed it stays so.
+pub(super) struct Link(watch::Sender<State>);
+
+impl Link {
+    pub fn new() -> Self {
+        Self(watch::Sender::new(State::Connecting))
+    }
+
+    /// The connection as it is now; `None` while the first attempt is under way.
+    pub fn now(&self) -> Option<Result<Arc<Connection>, RemoteError>> {
+        match &*self.0.borrow() {
+            State::Connecting => None,
+            State::Up(connection) => Some(Ok(Arc::clone(connection))),
+            State::Down => Some(Err(RemoteError::disconnected())),
+            State::Closed => Some(Err(RemoteError::closed())),
+        }
+    }
+
+    /// The connection; waits for the first attempt's outcome, and no further.
+    pub async fn connection(&self) -> Result<Arc<Connection>, RemoteError> {
+        self.until(|state| !matches!(state, State::Connecting))
+            .await;
+        self.now()
+            .unwrap_or_else(|| Err(RemoteError::disconnected()))
+    }
+
+    /// Waits for a connection, however many attempts it takes.
+    pub async fn until_up(&self) -> Result<Arc<Connection>, RemoteError> {
+        loop {
+            self.until(|state| matches!(state, State::Up(_) | State::Closed))
+                .await;
+            match self.now() {
+                Some(Err(error)) if error == RemoteError::disconnected() => {}
+                Some(outcome) => return outcome,
+                None => {}
+            }
+        }
+    }
+
+    pub async fn until_closed(&self) {
+        self.until(|state| matches!(state, State::Closed)).await;
+    }
+
+    pub fn status(&self) -> Status {
+        self.0.borrow().status()
+    }
+
+    pub fn set_up(&self, connection: Arc<Connection>) -> Option<Status> {
+        self.set(State::Up(connection))
+    }
+
+    pub fn set_down(&self) -> Option<Status> {
+        self.set(State::Down)
+    }
+
+    pub fn set_closed(&self) -> Option<Status> {
+        self.set(State::Closed)
+    }
+
+    /// Returns the new status when it is another one.
+    fn set(&self, next: State) -> Option<Status> {
+        let status = next.status();
+        let mut changed = false;
+        self.0.send_if_modified(|state| {
+            changed = !matches!(state, State::Closed) && state.status() != status;
+            if changed {
+                *state = next;
+            }
+            changed
+        });
+        changed.then_some(status)
+    }
+
+    async fn until(&self, wanted: impl FnMut(&State) -> bool) {
+        // Fails only without a sender, and that is `self`.
+        let _ = self.0.subscribe().wait_for(wanted).await;
+    }
+}

@@ -1,0 +1,40 @@
+//! The Redis side: everything that owns a socket.
+//!
+//! One [`IoThread`] carries any number of [`Client`]s. A client's methods never block: they check
+//! the budgets, put the request into the I/O thread's inbox and return. What becomes of it arrives
+//! as an [`Event`] at the [`Sink`].
+//!
+//! The `redis` crate multiplexes commands over a connection and parses replies. Everything about
+//! time is decided here instead: its timeouts and retries are off, because a request's budget
+//! belongs to whoever waits for it, and a command that was given up still occupies the connection.
+
+mod backoff;
+mod blocking;
+mod client;
+mod connect;
+mod connection;
+mod endpoint;
+mod error;
+mod event;
+mod inbox;
+mod io_thread;
+mod link;
+mod options;
+mod pending;
+mod read;
+mod ready;
+mod resolve;
+mod shared;
+mod stats;
+mod stream;
+mod supervisor;
+mod tls;
+mod watchdog;
+mod write;
+
+pub use client::{Client, InvalidateRequest, ReadRequest, WriteRequest};
+pub use error::{ErrorKind, RemoteError};
+pub use event::{Event, Hit, ReadOutcome, Sink, Status, Ticket, Written};
+pub use io_thread::IoThread;
+pub use options::{Credentials, OptionError, Options, Reconnect, Secret, TlsOptions};
+pub use stats::{LateReplies, Lateness, Stats};

@@ -1,0 +1,188 @@
+//! A request between its acceptance and its end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use super::error::{ErrorKind, RemoteError};
+use super::event::{Event, ReadOutcome, Ticket, Written};
+use super::shared::Shared;
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Read,
+    Write,
+    Ready,
+}
+
+/// One accepted request. Holds its share of the client's budgets until it is dropped, and answers
+/// exactly once: whoever drops it unanswered, be it a panic or a runtime that is torn down, makes
+/// it a failure.
+pub(super) struct Pending {
+    client: Arc<Shared>,
+    ticket: Ticket,
+    class: Class,
+    /// Its share of `max_pending_bytes`; `None` when it takes no part in the budgets.
+    bytes: Option<usize>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Waiting,
+    /// The owner was told; the share of the budget is still held.
+    Answered,
+    Released,
+}
+
+impl Pending {
+    /// Takes a share of the client's budgets.
+    pub fn admit(
+        client: &Arc<Shared>,
+        ticket: Ticket,
+        class: Class,
+        bytes: usize,
+    ) -> Result<Self, RemoteError> {
+        let settings = &client.settings;
+        let pending = client.pending.fetch_add(1, Ordering::Relaxed);
+        let held = client.pending_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let refused = if pending >= settings.max_pending {
+            Some("maxPending requests are pending already")
+        } else if bytes > settings.max_pending_bytes.saturating_sub(held) {
+            Some("maxPendingBytes of requests are pending already")
+        } else {
+            None
+        };
+        let admitted = Self {
+            client: Arc::clone(client),
+            ticket,
+            class,
+            bytes: Some(bytes),
+            state: State::Waiting,
+        };
+        match refused {
+            None => Ok(admitted),
+            Some(message) => {
+                admitted.forget();
+                Err(RemoteError::fixed(ErrorKind::Overloaded, message))
+            }
+        }
+    }
+
+    /// A request that the budgets do not concern.
+    pub fn uncounted(client: &Arc<Shared>, ticket: Ticket, class: Class) -> Self {
+        Self {
+            client: Arc::clone(client),
+            ticket,
+            class,
+            bytes: None,
+            state: State::Waiting,
+        }
+    }
+
+    pub fn client(&self) -> &Arc<Shared> {
+        &self.client
+    }
+
+    /// Gives the share back without an event: the caller learns the outcome in another way.
+    pub fn forget(mut self) {
+        self.release();
+    }
+
+    /// Tells the owner that the deadline passed. The share stays held.
+    pub fn due(&mut self) {
+        self.state = State::Answered;
+        self.client.sink.deliver(Event::Due {
+            ticket: self.ticket,
+            at: Instant::now(),
+        });
+    }
+
+    /// Ends a read at `at`.
+    pub fn finish_read(mut self, at: Instant, outcome: ReadOutcome) {
+        if let ReadOutcome::Failed(error) = &outcome {
+            self.client.note_failure(error);
+        }
+        let ticket = self.ticket;
+        self.answer(Event::Read {
+            ticket,
+            at,
+            outcome,
+        });
+    }
+
+    /// Ends a read whose deadline passed and that holds nothing on the connection.
+    pub fn finish_due(mut self) {
+        let (ticket, at) = (self.ticket, Instant::now());
+        self.answer(Event::Due { ticket, at });
+    }
+
+    /// Ends a write.
+    pub fn finish_write(mut self, outcome: Result<Written, RemoteError>) {
+        if let Err(error) = &outcome {
+            self.client.note_failure(error);
+        }
+        let (ticket, at) = (self.ticket, Instant::now());
+        self.answer(Event::Write {
+            ticket,
+            at,
+            outcome,
+        });
+    }
+
+    /// Ends a wait for a connection.
+    pub fn finish_ready(mut self, outcome: Result<(), RemoteError>) {
+        let ticket = self.ticket;
+        self.answer(Event::Ready { ticket, outcome });
+    }
+
+    /// Releases first, so that whoever hears of the end finds the budget free.
+    fn answer(&mut self, event: Event) {
+        self.release();
+        self.client.sink.deliver(event);
+    }
+
+    fn release(&mut self) {
+        self.state = State::Released;
+        if let Some(bytes) = self.bytes.take() {
+            self.client.pending.fetch_sub(1, Ordering::Relaxed);
+            self.client
+                .pending_bytes
+                .fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        match self.state {
+            State::Released => {}
+            State::Answered => self.release(),
+            State::Waiting => {
+                let error = if self.client.is_closed() {
+                    RemoteError::closed()
+                } else {
+                    RemoteError::internal("the request was dropped, which is a bug")
+                };
+                let (ticket, at) = (self.ticket, Instant::now());
+                self.answer(match self.class {
+                    Class::Read => Event::Read {
+                        ticket,
+                        at,
+                        outcome: ReadOutcome::Failed(error),
+                    },
+                    Class::Write => Event::Write {
+                        ticket,
+                        at,
+                        outcome: Err(error),
+                    },
+                    Class::Ready => Event::Ready {
+                        ticket,
+                        outcome: Err(error),
+                    },
+                });
+            }
+        }
+    }
+}

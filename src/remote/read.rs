@@ -1,0 +1,178 @@
+//! Reading a value inside a deadline.
+
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use redis::Value;
+
+use crate::core::envelope::{self, Opened};
+use crate::core::error::FrameError;
+use crate::core::frame::{self, Encoding, HEADER_BYTES};
+
+use super::client::ReadRequest;
+use super::error::{ErrorKind, RemoteError};
+use super::event::{Hit, ReadOutcome};
+use super::pending::Pending;
+use super::shared::Shared;
+
+/// Payloads over this are compressed and decompressed on the second thread, 64 KiB.
+pub(super) const INLINE_BYTES: usize = 64 << 10;
+
+/// Reads and answers. A read that is due keeps its share of the budget until the reply is there,
+/// because the command goes on occupying the connection.
+pub(super) async fn run(mut pending: Pending, request: ReadRequest) {
+    let client = pending.client().clone();
+    let deadline = request.deadline;
+    let mut due = pin!(until(deadline));
+
+    let connection = tokio::select! {
+        biased;
+        outcome = client.link.connection() => outcome,
+        // Not sent yet, so nothing of it is left.
+        () = &mut due => return pending.finish_due(),
+    };
+    let connection = match connection {
+        Ok(connection) => connection,
+        Err(error) => return pending.finish_read(Instant::now(), ReadOutcome::Failed(error)),
+    };
+    if is_over(deadline, Instant::now()) {
+        return pending.finish_due();
+    }
+
+    let mut command = redis::cmd("GET");
+    command.arg(&request.value_key);
+    let mut reply = pin!(connection.send(&command));
+    let reply = tokio::select! {
+        biased;
+        reply = &mut reply => reply,
+        () = &mut due => {
+            pending.due();
+            let reply = reply.await;
+            record_late(&client, deadline, &reply.and_then(Found::new));
+            return;
+        }
+    };
+
+    let found = match reply.and_then(Found::new) {
+        Ok(Some(found)) => found,
+        other => {
+            let at = Instant::now();
+            if is_over(deadline, at) {
+                record_late(&client, deadline, &other);
+                return pending.finish_due();
+            }
+            let outcome = match other {
+                Err(error) => ReadOutcome::Failed(error),
+                Ok(_) => ReadOutcome::Miss,
+            };
+            return pending.finish_read(at, outcome);
+        }
+    };
+    let opened = if found.is_big() {
+        tokio::select! {
+            biased;
+            opened = tokio::task::spawn_blocking(move || found.open()) => match opened {
+                Ok(opened) => opened,
+                Err(_) => return,
+            },
+            () = &mut due => {
+                client.record_late_hit(Duration::ZERO);
+                return pending.finish_due();
+            }
+            () = client.link.until_closed() => {
+                let closed = ReadOutcome::Failed(RemoteError::closed());
+                return pending.finish_read(Instant::now(), closed);
+            }
+        }
+    } else {
+        found.open()
+    };
+    let at = Instant::now();
+    if is_over(deadline, at) {
+        client.record_late_hit(lateness(deadline, at));
+        return pending.finish_due();
+    }
+    pending.finish_read(at, ReadOutcome::Hit(opened));
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn is_over(deadline: Option<Instant>, at: Instant) -> bool {
+    deadline.is_some_and(|deadline| at >= deadline)
+}
+
+fn lateness(deadline: Option<Instant>, at: Instant) -> Duration {
+    deadline.map_or(Duration::ZERO, |deadline| {
+        at.saturating_duration_since(deadline)
+    })
+}
+
+fn record_late(
+    client: &Shared,
+    deadline: Option<Instant>,
+    outcome: &Result<Option<Found>, RemoteError>,
+) {
+    let late = lateness(deadline, Instant::now());
+    match outcome {
+        Ok(Some(_)) => client.record_late_hit(late),
+        Ok(None) => client.record_late_miss(late),
+        Err(error) => client.record_late_failure(error),
+    }
+}
+
+/// A frame that may be served, its envelope still closed.
+struct Found {
+    created_at_ms: u64,
+    encoding: Encoding,
+    body: Vec<u8>,
+    stored_bytes: usize,
+}
+
+impl Found {
+    fn new(reply: Value) -> Result<Option<Self>, RemoteError> {
+        let mut raw = match reply {
+            Value::Nil => return Ok(None),
+            Value::BulkString(raw) => raw,
+            _ => return Err(RemoteError::protocol()),
+        };
+        let (created_at_ms, encoding) = match frame::decode(&raw) {
+            Ok(frame) => (frame.created_at_ms, frame.encoding),
+            Err(FrameError::Miss(_)) => return Ok(None),
+            Err(FrameError::UnknownEncoding(_)) => {
+                return Err(RemoteError::fixed(
+                    ErrorKind::Encoding,
+                    "the stored value has an encoding this version does not know",
+                ));
+            }
+        };
+        let stored_bytes = raw.len();
+        raw.drain(..HEADER_BYTES);
+        Ok(Some(Self {
+            created_at_ms,
+            encoding,
+            body: raw,
+            stored_bytes,
+        }))
+    }
+
+    fn is_big(&self) -> bool {
+        self.body.len() > INLINE_BYTES
+    }
+
+    fn open(self) -> Hit {
+        let started = Instant::now();
+        let Opened { payload, outcome } = envelope::open(self.encoding, self.body);
+        Hit {
+            payload,
+            created_at_ms: self.created_at_ms,
+            opened: outcome,
+            stored_bytes: self.stored_bytes,
+            open_time: started.elapsed(),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A byte stream of any kind that remembers when the last byte came.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
+use tokio_rustls::client::TlsStream;
+
+/// When the last byte came.
+#[derive(Debug)]
+pub(super) struct Activity {
+    opened: Instant,
+    last: AtomicU64,
+}
+
+impl Activity {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            opened: Instant::now(),
+            last: AtomicU64::new(0),
+        })
+    }
+
+    pub fn last(&self) -> Instant {
+        self.opened + Duration::from_nanos(self.last.load(Ordering::Relaxed))
+    }
+
+    /// Since the connection was opened.
+    pub fn age(&self) -> Duration {
+        self.opened.elapsed()
+    }
+
+    fn touch(&self) {
+        let nanos = u64::try_from(self.opened.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.last.store(nanos, Ordering::Relaxed);
+    }
+}
+
+/// A connected socket.
+pub(super) enum Socket {
+    Tcp(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+    #[cfg(unix)]
+    Unix(UnixStream),
+}
+
+/// A connected socket whose incoming bytes are noticed.
+pub(super) struct Stream {
+    socket: Socket,
+    activity: Arc<Activity>,
+}
+
+impl Stream {
+    pub fn new(socket: Socket, activity: Arc<Activity>) -> Self {
+        Self { socket, activity }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buf.filled().len();
+        let polled = match &mut this.socket {
+            Socket::Tcp(socket) => Pin::new(socket).poll_read(cx, buf),
+            Socket::Tls(socket) => Pin::new(socket).poll_read(cx, buf),
+            #[cfg(unix)]
+            Socket::Unix(socket) => Pin::new(socket).poll_read(cx, buf),
+        };
+        if buf.filled().len() > before {
+            this.activity.touch();
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.get_mut().socket {
+            Socket::Tcp(socket) => Pin::new(socket).poll_write(cx, buf),
+            Socket::Tls(socket) => Pin::new(socket).poll_write(cx, buf),
+            #[cfg(unix)]
+            Socket::Unix(socket) => Pin::new(socket).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().socket {
+            Socket::Tcp(socket) => Pin::new(socket).poll_flush(cx),
+            Socket::Tls(socket) => Pin::new(socket).poll_flush(cx),
+            #[cfg(unix)]
+            Socket::Unix(socket) => Pin::new(socket).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().socket {
+            Socket::Tcp(socket) => Pin::new(socket).poll_shutdown(cx),
+            Socket::Tls(socket) => Pin::new(socket).poll_shutdown(cx),
+            #[cfg(unix)]
+            Socket::Unix(socket) => Pin::new(socket).poll_shutdown(cx),
+        }
+    }
+}

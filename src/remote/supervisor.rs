@@ -1,0 +1,86 @@
+//! Keeps one client connected.
+
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+
+use super::backoff::Backoff;
+use super::connect;
+use super::connection::{Connection, Driver};
+use super::error::{ErrorKind, RemoteError};
+use super::resolve::Resolver;
+use super::shared::Shared;
+use super::watchdog;
+
+/// Connects, watches, reconnects, until the client is closed.
+pub(super) async fn run(client: Arc<Shared>) {
+    loop {
+        let mut keeper = Keeper(tokio::spawn(keep_connected(Arc::clone(&client))));
+        tokio::select! {
+            biased;
+            () = client.link.until_closed() => return,
+            _ = &mut keeper.0 => {}
+        }
+        // Only a panic ends it, say in the parser. The next connection may fare better.
+        client.disconnected(&RemoteError::internal("the connection's task failed"));
+        tokio::time::sleep(client.settings.reconnect.max_delay).await;
+    }
+}
+
+struct Keeper(JoinHandle<()>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn keep_connected(client: Arc<Shared>) {
+    let mut backoff = Backoff::default();
+    let mut resolver = Resolver::default();
+    let limits = client.settings.reconnect;
+    loop {
+        match connect::connect(&client, &mut resolver).await {
+            Ok((connection, driver)) => {
+                let connection = Arc::new(connection);
+                client.connected(&connection);
+                let reason = hold(&client, &connection, driver).await;
+                client.disconnected(&reason);
+                // A server that accepts and hangs up at once is failing, however often it accepts.
+                if connection.activity().age() >= limits.max_delay {
+                    backoff.reset();
+                }
+            }
+            Err(error) => client.attempt_failed(&error),
+        }
+        tokio::time::sleep(backoff.next_delay(limits)).await;
+    }
+}
+
+/// Moves the connection's bytes until it has ended, and says why it did.
+async fn hold(client: &Shared, connection: &Connection, mut driver: Driver) -> RemoteError {
+    let held = Held(connection);
+    let limit = client.settings.response_timeout;
+    // The driver is polled here and not in a task of its own: when the socket closes, the status is
+    // down before any of the commands that this answers gets to run.
+    let reason = tokio::select! {
+        biased;
+        () = &mut driver => RemoteError::connection_lost(),
+        () = watchdog::until_dead(connection, limit) => RemoteError::new(
+            ErrorKind::ResponseTimeout,
+            format!("Redis sent nothing for {} ms", limit.as_millis()),
+        ),
+    };
+    let reason = connection.end(reason);
+    drop(held);
+    reason
+}
+
+/// The client's closing drops the future above where it stands.
+struct Held<'a>(&'a Connection);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.end(RemoteError::closed());
+    }
+}
