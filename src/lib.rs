@@ -1,8 +1,12 @@
 //! The native half of `dialcache-native`: a cache whose slow, dead or lying Redis never makes a
 //! service slower than having no cache.
 //!
-//! [`core`] holds the rules and knows no sockets, threads or clocks.
+//! [`core`] holds the rules and knows no sockets, threads or clocks; [`remote`] owns the sockets; the
+//! binding brings both to Node.
 
 pub mod core;
 #[cfg(feature = "remote")]
 pub mod remote;
+
+#[cfg(feature = "node")]
+mod binding;

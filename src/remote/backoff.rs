@@ -29,10 +29,7 @@ impl Backoff {
 
 fn ceiling(limits: Reconnect, failures: u32) -> Duration {
     let factor = 1_u32.checked_shl(failures).unwrap_or(u32::MAX);
-    limits
-        .base_delay
-        .saturating_mul(factor)
-        .min(limits.max_delay)
+    limits.base_delay.saturating_mul(factor).min(limits.max_delay)
 }
 
 /// `ceiling * random / 2^64`, without floating point.

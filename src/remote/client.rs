@@ -13,8 +13,7 @@ use super::pending::{Class, Pending};
 use super::shared::Shared;
 use super::stats::Stats;
 
-const TRACKED: RemoteError =
-    RemoteError::unsupported("tracked keys are not available in this version");
+const TRACKED: RemoteError = RemoteError::unsupported("tracked keys are not available in this version");
 
 /// Asks for a value.
 #[derive(Clone, Debug)]
@@ -108,11 +107,7 @@ impl Client {
     ///
     /// # Errors
     /// When it fails at once: no event follows.
-    pub fn invalidate(
-        &self,
-        _ticket: Ticket,
-        _request: InvalidateRequest,
-    ) -> Result<(), RemoteError> {
+    pub fn invalidate(&self, _ticket: Ticket, _request: InvalidateRequest) -> Result<(), RemoteError> {
         Err(TRACKED)
     }
 
@@ -156,9 +151,7 @@ impl Client {
         match self.status() {
             Status::Closed => Err(RemoteError::closed()),
             Status::Reconnecting => Err(RemoteError::disconnected()),
-            Status::Connecting | Status::Ready => {
-                Pending::admit(&self.0.shared, ticket, class, bytes)
-            }
+            Status::Connecting | Status::Ready => Pending::admit(&self.0.shared, ticket, class, bytes),
         }
     }
 

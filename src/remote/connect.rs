@@ -27,10 +27,7 @@ const MULTIPLEXER_QUEUE: usize = 1024;
 const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
 /// Makes one attempt, inside `connect_timeout`.
-pub(super) async fn connect(
-    client: &Shared,
-    resolver: &mut Resolver,
-) -> Result<(Connection, Driver), RemoteError> {
+pub(super) async fn connect(client: &Shared, resolver: &mut Resolver) -> Result<(Connection, Driver), RemoteError> {
     let limit = client.settings.connect_timeout;
     match tokio::time::timeout(limit, attempt(client, resolver)).await {
         Ok(outcome) => outcome,
@@ -41,10 +38,7 @@ pub(super) async fn connect(
     }
 }
 
-async fn attempt(
-    client: &Shared,
-    resolver: &mut Resolver,
-) -> Result<(Connection, Driver), RemoteError> {
+async fn attempt(client: &Shared, resolver: &mut Resolver) -> Result<(Connection, Driver), RemoteError> {
     let settings = &client.settings;
     let socket = open(settings, resolver).await?;
     let asked;
@@ -65,10 +59,9 @@ async fn attempt(
         .set_connection_timeout(None)
         .set_pipeline_buffer_size(MULTIPLEXER_QUEUE)
         .set_write_backpressure_boundary(WRITE_BUFFER_BYTES);
-    let (mut multiplexer, driver) =
-        MultiplexedConnection::new_with_config(&nothing_to_set_up, stream, config)
-            .await
-            .map_err(|error| RemoteError::transport(&error))?;
+    let (mut multiplexer, driver) = MultiplexedConnection::new_with_config(&nothing_to_set_up, stream, config)
+        .await
+        .map_err(|error| RemoteError::transport(&error))?;
     let mut driver: Driver = Box::pin(driver);
     {
         let mut greeting = pin!(greet(&mut multiplexer, settings, credentials));

@@ -89,10 +89,7 @@ impl Connection {
     }
 
     fn end_reason(&self) -> RemoteError {
-        self.ended
-            .get()
-            .cloned()
-            .unwrap_or_else(RemoteError::connection_lost)
+        self.ended.get().cloned().unwrap_or_else(RemoteError::connection_lost)
     }
 
     fn count_in(&self) {
@@ -108,9 +105,7 @@ impl Connection {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Instant>> {
-        self.unanswered
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -27,9 +27,7 @@ pub(super) struct Target {
 /// Reads an URL. The error never quotes it: a URL that does not parse may still hold a password.
 pub(super) fn parse(url: &str) -> Result<Target, OptionError> {
     let Some(parsed) = redis::parse_redis_url(url) else {
-        return Err(invalid(
-            "must be a redis://, rediss://, unix:// or redis+unix:// URL",
-        ));
+        return Err(invalid("must be a redis://, rediss://, unix:// or redis+unix:// URL"));
     };
     let info = parsed.into_connection_info().map_err(|error| {
         // What stands after the dash may quote the URL.
@@ -40,10 +38,7 @@ pub(super) fn parse(url: &str) -> Result<Target, OptionError> {
     let (endpoint, insecure) = match info.addr() {
         ConnectionAddr::Tcp(host, port) => (tcp(host, *port, false), false),
         ConnectionAddr::TcpTls {
-            host,
-            port,
-            insecure,
-            ..
+            host, port, insecure, ..
         } => (tcp(host, *port, true), *insecure),
         ConnectionAddr::Unix(path) => (Endpoint::Unix(path.clone()), false),
         _ => return Err(invalid("has an address of an unknown kind")),
@@ -51,9 +46,7 @@ pub(super) fn parse(url: &str) -> Result<Target, OptionError> {
     let settings = info.redis_settings();
     let database = match settings.db() {
         0 => None,
-        number => {
-            Some(u32::try_from(number).map_err(|_| invalid("has a database number out of range"))?)
-        }
+        number => Some(u32::try_from(number).map_err(|_| invalid("has a database number out of range"))?),
     };
     Ok(Target {
         endpoint,

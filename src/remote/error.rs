@@ -116,10 +116,7 @@ impl RemoteError {
     }
 
     pub(super) const fn protocol() -> Self {
-        Self::fixed(
-            ErrorKind::Protocol,
-            "the server's answer is not the Redis protocol",
-        )
+        Self::fixed(ErrorKind::Protocol, "the server's answer is not the Redis protocol")
     }
 
     pub(super) const fn unsupported(message: &'static str) -> Self {

@@ -54,15 +54,13 @@ impl IoThread {
         let settings = Settings::new(options)?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.ended {
-            return Err(OptionError::new(
-                "client",
-                "the environment is being torn down",
-            ));
+            return Err(OptionError::new("client", "the environment is being torn down"));
         }
         if state.thread.is_none() {
-            state.thread = Some(self.spawn().map_err(|error| {
-                OptionError::new("client", format!("the I/O thread could not start: {error}"))
-            })?);
+            state.thread = Some(
+                self.spawn()
+                    .map_err(|error| OptionError::new("client", format!("the I/O thread could not start: {error}")))?,
+            );
         }
         let id = self.next_client.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::new(Shared::new(id, settings, Arc::clone(&self.sink)));
@@ -78,11 +76,7 @@ impl IoThread {
         let thread = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.ended = true;
-            for client in state
-                .clients
-                .drain(..)
-                .filter_map(|client| client.upgrade())
-            {
+            for client in state.clients.drain(..).filter_map(|client| client.upgrade()) {
                 client.refuse();
             }
             state.thread.take()

@@ -47,17 +47,14 @@ impl Link {
 
     /// The connection; waits for the first attempt's outcome, and no further.
     pub async fn connection(&self) -> Result<Arc<Connection>, RemoteError> {
-        self.until(|state| !matches!(state, State::Connecting))
-            .await;
-        self.now()
-            .unwrap_or_else(|| Err(RemoteError::disconnected()))
+        self.until(|state| !matches!(state, State::Connecting)).await;
+        self.now().unwrap_or_else(|| Err(RemoteError::disconnected()))
     }
 
     /// Waits for a connection, however many attempts it takes.
     pub async fn until_up(&self) -> Result<Arc<Connection>, RemoteError> {
         loop {
-            self.until(|state| matches!(state, State::Up(_) | State::Closed))
-                .await;
+            self.until(|state| matches!(state, State::Up(_) | State::Closed)).await;
             match self.now() {
                 Some(Err(error)) if error == RemoteError::disconnected() => {}
                 Some(outcome) => return outcome,

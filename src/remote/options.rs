@@ -206,8 +206,7 @@ impl Settings {
                 return Err(OptionError::new("tls", "needs a rediss:// url"));
             }
         };
-        if options.dynamic_credentials && (options.username.is_some() || options.password.is_some())
-        {
+        if options.dynamic_credentials && (options.username.is_some() || options.password.is_some()) {
             return Err(OptionError::new(
                 "credentials",
                 "cannot be combined with username or password",
@@ -228,10 +227,7 @@ impl Settings {
         if let Some(name) = &options.client_name {
             // Redis refuses anything else, and a refusal here is easier to find than one there.
             if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
-                return Err(OptionError::new(
-                    "clientName",
-                    "must be printable ASCII without spaces",
-                ));
+                return Err(OptionError::new("clientName", "must be printable ASCII without spaces"));
             }
         }
         for (option, duration) in [
@@ -241,10 +237,7 @@ impl Settings {
             ("reconnect.maxDelayMs", options.reconnect.max_delay),
         ] {
             if duration.is_zero() || duration > LONGEST {
-                return Err(OptionError::new(
-                    option,
-                    "must be from 1 to 2147483647 milliseconds",
-                ));
+                return Err(OptionError::new(option, "must be from 1 to 2147483647 milliseconds"));
             }
         }
         for (option, count) in [

@@ -38,12 +38,7 @@ enum State {
 
 impl Pending {
     /// Takes a share of the client's budgets.
-    pub fn admit(
-        client: &Arc<Shared>,
-        ticket: Ticket,
-        class: Class,
-        bytes: usize,
-    ) -> Result<Self, RemoteError> {
+    pub fn admit(client: &Arc<Shared>, ticket: Ticket, class: Class, bytes: usize) -> Result<Self, RemoteError> {
         let settings = &client.settings;
         let pending = client.pending.fetch_add(1, Ordering::Relaxed);
         let held = client.pending_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -105,11 +100,7 @@ impl Pending {
             self.client.note_failure(error);
         }
         let ticket = self.ticket;
-        self.answer(Event::Read {
-            ticket,
-            at,
-            outcome,
-        });
+        self.answer(Event::Read { ticket, at, outcome });
     }
 
     /// Ends a read whose deadline passed and that holds nothing on the connection.
@@ -124,11 +115,7 @@ impl Pending {
             self.client.note_failure(error);
         }
         let (ticket, at) = (self.ticket, Instant::now());
-        self.answer(Event::Write {
-            ticket,
-            at,
-            outcome,
-        });
+        self.answer(Event::Write { ticket, at, outcome });
     }
 
     /// Ends a wait for a connection.
@@ -147,9 +134,7 @@ impl Pending {
         self.state = State::Released;
         if let Some(bytes) = self.bytes.take() {
             self.client.pending.fetch_sub(1, Ordering::Relaxed);
-            self.client
-                .pending_bytes
-                .fetch_sub(bytes, Ordering::Relaxed);
+            self.client.pending_bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
     }
 }

@@ -107,16 +107,10 @@ fn is_over(deadline: Option<Instant>, at: Instant) -> bool {
 }
 
 fn lateness(deadline: Option<Instant>, at: Instant) -> Duration {
-    deadline.map_or(Duration::ZERO, |deadline| {
-        at.saturating_duration_since(deadline)
-    })
+    deadline.map_or(Duration::ZERO, |deadline| at.saturating_duration_since(deadline))
 }
 
-fn record_late(
-    client: &Shared,
-    deadline: Option<Instant>,
-    outcome: &Result<Option<Found>, RemoteError>,
-) {
+fn record_late(client: &Shared, deadline: Option<Instant>, outcome: &Result<Option<Found>, RemoteError>) {
     let late = lateness(deadline, Instant::now());
     match outcome {
         Ok(Some(_)) => client.record_late_hit(late),

@@ -75,30 +75,20 @@ impl Settings {
     }
 
     /// Shakes hands over a connected socket.
-    pub async fn connect(
-        &self,
-        host: &str,
-        socket: TcpStream,
-    ) -> Result<TlsStream<TcpStream>, RemoteError> {
+    pub async fn connect(&self, host: &str, socket: TcpStream) -> Result<TlsStream<TcpStream>, RemoteError> {
         let config = self.config().await?;
         let name = match &self.servername {
             Some(name) => name.clone(),
             None => ServerName::try_from(host.to_owned())
                 .map_err(|_| failed("the host is not a name a certificate can have"))?,
         };
-        TlsConnector::from(config)
-            .connect(name, socket)
-            .await
-            .map_err(|error| {
-                let reason = error
-                    .get_ref()
-                    .and_then(|inner| inner.downcast_ref::<rustls::Error>())
-                    .map_or_else(|| error.kind().to_string(), describe);
-                RemoteError::new(
-                    ErrorKind::Tls,
-                    format!("the TLS handshake failed: {reason}"),
-                )
-            })
+        TlsConnector::from(config).connect(name, socket).await.map_err(|error| {
+            let reason = error
+                .get_ref()
+                .and_then(|inner| inner.downcast_ref::<rustls::Error>())
+                .map_or_else(|| error.kind().to_string(), describe);
+            RemoteError::new(ErrorKind::Tls, format!("the TLS handshake failed: {reason}"))
+        })
     }
 
     async fn config(&self) -> Result<Arc<ClientConfig>, RemoteError> {
@@ -171,10 +161,7 @@ fn read_roots(pem: &[u8]) -> Result<RootCertStore, OptionError> {
     Ok(roots)
 }
 
-fn read_certificates(
-    option: &'static str,
-    pem: &[u8],
-) -> Result<Vec<CertificateDer<'static>>, OptionError> {
+fn read_certificates(option: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, OptionError> {
     let certificates = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|_| OptionError::new(option, "is not PEM"))?;
@@ -212,12 +199,7 @@ impl ServerCertVerifier for Unchecked {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(
-            message,
-            cert,
-            dss,
-            &self.0.signature_verification_algorithms,
-        )
+        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -226,12 +208,7 @@ impl ServerCertVerifier for Unchecked {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(
-            message,
-            cert,
-            dss,
-            &self.0.signature_verification_algorithms,
-        )
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

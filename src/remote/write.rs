@@ -49,8 +49,7 @@ async fn write(pending: &Pending, request: WriteRequest) -> Result<Written, Remo
 fn is_slow(request: &WriteRequest) -> bool {
     let bytes = request.payload.len();
     request.compression.is_some_and(|compression| {
-        bytes >= compression.threshold_bytes
-            && (bytes > INLINE_BYTES || compression.level >= SLOW_LEVEL)
+        bytes >= compression.threshold_bytes && (bytes > INLINE_BYTES || compression.level >= SLOW_LEVEL)
     })
 }
 

@@ -1,0 +1,219 @@
+//! Events as JavaScript reads them: four places of one array each.
+//!
+//! | place | a flight's | a client call's | a client's status | a client wants credentials |
+//! |---|---|---|---|---|
+//! | 0 | engine's number | -1 | -2 | -3 |
+//! | 1 | flight's number | call's number | client's id | client's id |
+//! | 2 | [`Reply`] | [`Reply`] | 0 | request's number |
+//! | 3 | payload or failure | payload or failure | status | nothing |
+
+use std::rc::Rc;
+
+use napi::bindgen_prelude::{Array, BufferSlice, Env, ToNapiValue};
+use napi_derive::napi;
+
+use super::codes::{self, Reply};
+use super::lines::{Addressee, Lines, addressee};
+use crate::core::chain::ReadResult;
+use crate::core::envelope::Payload;
+use crate::core::flight::FlightId;
+use crate::remote::{Event, ReadOutcome, RemoteError, Ticket};
+
+const CALL: i32 = -1;
+const STATUS: i32 = -2;
+const CREDENTIALS: i32 = -3;
+
+/// A failure of the Redis side, without any secret.
+#[napi(object)]
+pub struct Failure {
+    /// A stable name from a bounded list.
+    pub kind: String,
+    /// One line for a person.
+    pub message: String,
+}
+
+impl From<RemoteError> for Failure {
+    fn from(error: RemoteError) -> Self {
+        Self {
+            kind: error.kind.as_str().into(),
+            message: error.message.into_owned(),
+        }
+    }
+}
+
+/// A batch under construction.
+pub struct Batch<'env, 'lines> {
+    env: &'env Env,
+    lines: &'lines Rc<Lines>,
+    array: Array<'env>,
+    places: u32,
+    bytes: usize,
+}
+
+impl<'env, 'lines> Batch<'env, 'lines> {
+    /// An empty batch.
+    pub fn new(env: &'env Env, lines: &'lines Rc<Lines>) -> napi::Result<Self> {
+        Ok(Self {
+            env,
+            lines,
+            array: env.create_array(0)?,
+            places: 0,
+            bytes: 0,
+        })
+    }
+
+    /// How many events it holds.
+    pub const fn events(&self) -> usize {
+        (self.places / 4) as usize
+    }
+
+    /// How many bytes of payloads it holds.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The finished batch.
+    pub fn into_array(self) -> Array<'env> {
+        self.array
+    }
+
+    /// Tells the engine an event, and adds what JavaScript has to know of it.
+    pub fn add(&mut self, event: Event) -> napi::Result<()> {
+        match event {
+            Event::Read { ticket, at, outcome } => {
+                self.lines.release();
+                let (result, payload, failure) = match outcome {
+                    ReadOutcome::Hit(hit) => (ReadResult::Hit, Some(hit.payload), None),
+                    ReadOutcome::Miss => (ReadResult::Miss, None, None),
+                    ReadOutcome::Failed(error) => (ReadResult::Failed, None, Some(error)),
+                };
+                let (target, number, reply) = match addressee(ticket) {
+                    Addressee::Call(call) => (CALL, call, plain_reply(result)),
+                    Addressee::Flight {
+                        engine,
+                        flight,
+                        generation,
+                    } => {
+                        let reply = self.tell(engine, flight, generation, |core, clock| {
+                            codes::reply(core.read_settled(flight, result, clock.at(at)))
+                        });
+                        (i32::from(engine), flight.0, reply)
+                    }
+                };
+                match (payload, failure) {
+                    (Some(payload), _) if reply == Reply::Load as i32 => self.push_payload(target, number, payload),
+                    (_, failure) => self.push_failure(target, number, reply, failure),
+                }
+            }
+            Event::Due { ticket, at } => {
+                self.lines.release();
+                match addressee(ticket) {
+                    Addressee::Call(call) => self.push(CALL, call, Reply::TimedOut as i32, ()),
+                    Addressee::Flight {
+                        engine,
+                        flight,
+                        generation,
+                    } => {
+                        let reply = self.tell(engine, flight, generation, |core, clock| {
+                            codes::reply(core.read_due(flight, clock.at(at)))
+                        });
+                        self.push(i32::from(engine), flight.0, reply, ())
+                    }
+                }
+            }
+            Event::Write { ticket, outcome, .. } => {
+                self.lines.release();
+                let stored = outcome.as_ref().is_ok_and(|written| written.accepted);
+                let reply = if outcome.is_ok() {
+                    Reply::Written
+                } else {
+                    Reply::WriteFailed
+                } as i32;
+                match addressee(ticket) {
+                    Addressee::Call(call) => self.push_failure(CALL, call, reply, outcome.err()),
+                    Addressee::Flight {
+                        engine,
+                        flight,
+                        generation,
+                    } => {
+                        let reply = self.tell(engine, flight, generation, |core, _| {
+                            core.write_settled(flight, stored);
+                            reply
+                        });
+                        self.push_failure(i32::from(engine), flight.0, reply, outcome.err())
+                    }
+                }
+            }
+            Event::Invalidate { ticket, outcome, .. } | Event::Ready { ticket, outcome } => {
+                self.lines.release();
+                self.push_call_outcome(ticket, outcome.err())
+            }
+            Event::Status { client, status } => self.push(STATUS, client, 0, status.as_str()),
+            Event::Credentials { client, request } => {
+                let request = i32::try_from(request % (1 << 31)).unwrap_or_default();
+                self.push(CREDENTIALS, client, request, ())
+            }
+        }
+    }
+
+    /// Tells the flight's engine, unless engine or flight are gone.
+    fn tell(
+        &self,
+        engine: u16,
+        flight: FlightId,
+        generation: u32,
+        what: impl FnOnce(&mut crate::core::engine::Engine, &super::clock::Clock) -> i32,
+    ) -> i32 {
+        let Some(cell) = self.lines.engine(engine) else {
+            return Reply::Stale as i32;
+        };
+        let mut core = cell.core.borrow_mut();
+        match core.flight(flight) {
+            Some(current) if current.generation == generation => what(&mut core, &cell.clock),
+            _ => Reply::Stale as i32,
+        }
+    }
+
+    fn push_call_outcome(&mut self, ticket: Ticket, failure: Option<RemoteError>) -> napi::Result<()> {
+        let Addressee::Call(call) = addressee(ticket) else {
+            return Ok(());
+        };
+        let reply = if failure.is_none() {
+            Reply::Written
+        } else {
+            Reply::WriteFailed
+        };
+        self.push_failure(CALL, call, reply as i32, failure)
+    }
+
+    fn push_payload(&mut self, target: i32, number: u32, payload: Payload) -> napi::Result<()> {
+        self.bytes += payload.len();
+        let reply = Reply::Load as i32;
+        match payload {
+            Payload::Text(text) => self.push(target, number, reply, text),
+            Payload::Bytes(bytes) => self.push(target, number, reply, BufferSlice::from_data(self.env, bytes)?),
+        }
+    }
+
+    fn push_failure(&mut self, target: i32, number: u32, reply: i32, failure: Option<RemoteError>) -> napi::Result<()> {
+        self.push(target, number, reply, failure.map(Failure::from))
+    }
+
+    fn push(&mut self, target: i32, number: u32, reply: i32, value: impl ToNapiValue) -> napi::Result<()> {
+        self.array.set(self.places, target)?;
+        self.array.set(self.places + 1, number)?;
+        self.array.set(self.places + 2, reply)?;
+        self.array.set(self.places + 3, value)?;
+        self.places += 4;
+        Ok(())
+    }
+}
+
+const fn plain_reply(result: ReadResult) -> i32 {
+    let reply = match result {
+        ReadResult::Hit => Reply::Load,
+        ReadResult::Miss => Reply::Miss,
+        ReadResult::Failed => Reply::Failed,
+    };
+    reply as i32
+}

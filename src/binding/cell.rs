@@ -1,0 +1,95 @@
+//! One `DialCache` instance's engine, with the clock it is told and the client it reads through.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::clock::Clock;
+use super::codes::{self, Start};
+use super::lines::{Lines, flight_ticket};
+use crate::core::chain::ReadResult;
+use crate::core::engine::{Begin, Engine, UseCaseId};
+use crate::core::flight::FlightId;
+use crate::core::policy::Policy;
+use crate::remote::{Client, ReadRequest, RemoteError, WriteRequest};
+
+/// An engine and its surroundings. Lives on the JavaScript thread.
+pub struct EngineCell {
+    /// The engine.
+    pub core: RefCell<Engine>,
+    /// Its clock.
+    pub clock: Clock,
+    /// The native client it reads through, when it has one.
+    pub reader: RefCell<Option<Reader>>,
+    /// Why the native client refused the latest read.
+    pub refused: RefCell<Option<RemoteError>>,
+}
+
+/// How an engine reads through a native client.
+pub struct Reader {
+    /// The client.
+    pub client: Client,
+    /// The environment's lines to the I/O thread.
+    pub lines: Rc<Lines>,
+    /// This engine's number there.
+    pub number: u16,
+}
+
+impl EngineCell {
+    /// A call of a use case, packed: see [`codes::start`].
+    pub fn begin(&self, use_case: UseCaseId, policy: Option<&Policy>, id: &str, args: &str) -> i32 {
+        let now = self.clock.now();
+        let mut core = self.core.borrow_mut();
+        let Ok(begin) = core.begin(use_case, policy, id, args, now) else {
+            return codes::start(Start::KeyError, 0, core.has_freed());
+        };
+        let (kind, number) = match begin {
+            Begin::Hit(slot) => (Start::Hit, slot.0),
+            Begin::Join(flight) => (Start::Join, flight.0),
+            Begin::Source(flight) => (Start::Source, flight.0),
+            Begin::Read(flight) => (self.read(&mut core, flight), flight.0),
+        };
+        codes::start(kind, number, core.has_freed())
+    }
+
+    fn read(&self, core: &mut Engine, flight: FlightId) -> Start {
+        let reader = self.reader.borrow();
+        let Some(reader) = &*reader else {
+            return Start::ReadElsewhere;
+        };
+        match reader.submit(core, &self.clock, flight) {
+            Ok(()) => Start::Read,
+            Err(error) => {
+                core.read_settled(flight, ReadResult::Failed, self.clock.now());
+                self.refused.replace(Some(error));
+                Start::ReadRefused
+            }
+        }
+    }
+}
+
+impl Reader {
+    fn submit(&self, core: &Engine, clock: &Clock, id: FlightId) -> Result<(), RemoteError> {
+        let Some(flight) = core.flight(id) else {
+            return Ok(());
+        };
+        let request = ReadRequest {
+            value_key: core.value_key(id).unwrap_or_default(),
+            watermark_key: None,
+            deadline: flight
+                .chain
+                .read_deadline()
+                .and_then(|deadline| clock.instant(deadline)),
+        };
+        let ticket = flight_ticket(self.number, id, flight.generation);
+        self.client.read(ticket, request)?;
+        self.lines.retain();
+        Ok(())
+    }
+
+    /// Writes a flight's value in the background.
+    pub fn write(&self, id: FlightId, generation: u32, request: WriteRequest) -> Result<(), RemoteError> {
+        self.client.write(flight_ticket(self.number, id, generation), request)?;
+        self.lines.retain();
+        Ok(())
+    }
+}

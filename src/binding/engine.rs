@@ -1,0 +1,414 @@
+//! The engine as JavaScript sees it.
+
+#![expect(clippy::needless_pass_by_value, reason = "the macro hands arguments over by value")]
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use napi::bindgen_prelude::{Buffer, Either, Env, Unknown};
+use napi_derive::napi;
+
+use super::batch::Failure;
+use super::cell::{EngineCell, Reader};
+use super::client::{CompressionConfig, NativeClient, to_payload};
+use super::clock::{self, Clock};
+use super::codes;
+use super::lines::Lines;
+use super::policy::PolicyLeaves;
+use super::raw;
+use crate::core::chain::ReadResult;
+use crate::core::engine::{Engine, EngineOptions, Settled, UseCaseId, UseCaseOptions};
+use crate::core::flight::FlightId;
+use crate::core::local::Eviction;
+use crate::core::policy::Leaves;
+use crate::remote::WriteRequest;
+
+/// Who reads Redis for an engine.
+#[napi]
+#[derive(PartialEq, Eq)]
+pub enum RemoteKind {
+    /// Nobody: there is no Redis layer.
+    None = 0,
+    /// A client of the caller's, in JavaScript.
+    JavaScript = 1,
+    /// A native client, to be attached.
+    Native = 2,
+}
+
+/// What an engine is made with.
+#[napi(object)]
+pub struct EngineConfig {
+    /// First part of every key.
+    pub namespace: String,
+    /// Entries of the process-local layer; 0 turns it off.
+    pub local_max_size: f64,
+    /// `TinyLFU` instead of LRU.
+    pub tiny_lfu: bool,
+    /// Who reads Redis.
+    pub remote: RemoteKind,
+    /// Whether JavaScript sets the clock.
+    pub installed_clock: bool,
+    /// How payloads are compressed; absent: not at all.
+    pub compression: Option<CompressionConfig>,
+}
+
+/// What a use case is registered with.
+#[napi(object)]
+pub struct UseCaseConfig {
+    /// Kind of id.
+    pub key_type: String,
+    /// The use case's name.
+    pub use_case: String,
+    /// Its default policy.
+    pub leaves: PolicyLeaves,
+    /// Milliseconds.
+    pub read_timeout_ms: f64,
+    /// Milliseconds; absent: no deadline.
+    pub source_timeout_ms: Option<f64>,
+}
+
+/// When the timer has to fire.
+#[napi(object)]
+pub struct TimerState {
+    /// Milliseconds from now; absent: no timer is needed.
+    pub delay_ms: Option<f64>,
+    /// Whether it keeps the process alive.
+    pub referenced: bool,
+}
+
+/// Facts for `stats()` and `getCoalescingState()`.
+#[napi(object)]
+pub struct EngineGauges {
+    /// Entries of the process-local layer.
+    pub local_entries: u32,
+    /// Flights whose callers wait.
+    pub leaders: u32,
+    /// Callers that joined them.
+    pub followers: u32,
+    /// Milliseconds since the oldest of them began.
+    pub oldest_leader_age_ms: Option<f64>,
+    /// Answered flights with a write under way.
+    pub writing: u32,
+    /// Deadlines armed in this engine's timer.
+    pub timers: u32,
+}
+
+/// The counters of one use case.
+#[napi(object)]
+pub struct UseCaseCounters {
+    /// Kind of id.
+    pub key_type: String,
+    /// The use case's name.
+    pub use_case: String,
+    /// In the order of `Counter` in the core.
+    pub values: Vec<f64>,
+}
+
+/// One `DialCache` instance's engine.
+#[napi]
+pub struct NativeEngine {
+    cell: Rc<EngineCell>,
+    lines: Rc<Lines>,
+    compression: Option<CompressionConfig>,
+}
+
+impl NativeEngine {
+    /// An empty engine whose clock counts from `epoch`.
+    pub fn new(config: EngineConfig, epoch: Instant, lines: Rc<Lines>) -> Self {
+        let core = Engine::new(EngineOptions {
+            namespace: config.namespace,
+            local_max_size: whole(config.local_max_size),
+            eviction: if config.tiny_lfu {
+                Eviction::TinyLfu
+            } else {
+                Eviction::Lru
+            },
+            remote: config.remote != RemoteKind::None,
+            // Only the real clock can be kept by the I/O thread.
+            times_reads: config.remote != RemoteKind::Native || config.installed_clock,
+        });
+        let cell = Rc::new(EngineCell {
+            core: RefCell::new(core),
+            clock: Clock::new(epoch, config.installed_clock),
+            reader: RefCell::default(),
+            refused: RefCell::default(),
+        });
+        Self {
+            cell,
+            lines,
+            compression: config.compression,
+        }
+    }
+}
+
+#[napi]
+impl NativeEngine {
+    /// Reads and writes through a native client from now on. Answers this engine's number in the
+    /// hub's events.
+    #[napi]
+    pub fn attach(&self, client: &NativeClient) -> napi::Result<u32> {
+        let number = self.lines.enrol(&self.cell).ok_or_else(|| {
+            napi::Error::from_reason("more than 65,535 DialCache instances are in use in this thread")
+        })?;
+        let reader = Reader {
+            client: client.client().clone(),
+            lines: Rc::clone(&self.lines),
+            number,
+        };
+        self.cell.reader.replace(Some(reader));
+        Ok(number.into())
+    }
+
+    /// Registers a use case and answers its number.
+    #[napi]
+    pub fn register(&self, config: UseCaseConfig) -> napi::Result<u32> {
+        let options = UseCaseOptions {
+            key_type: &config.key_type,
+            use_case: &config.use_case,
+            policy: Leaves::from(config.leaves).resolve(),
+            read_timeout: millis(config.read_timeout_ms),
+            source_timeout: config.source_timeout_ms.map(millis),
+        };
+        let registered = self.cell.core.borrow_mut().register(&options);
+        registered
+            .map(|use_case| use_case.0)
+            .map_err(|error| napi::Error::from_reason(error.to_string()))
+    }
+
+    /// Makes the fast lookup of a use case: `(id: string, args?: string) => number`.
+    #[napi(ts_return_type = "(id: string, args?: string) => number")]
+    pub fn lookup_function<'env>(&self, env: &'env Env, use_case: u32) -> napi::Result<Unknown<'env>> {
+        raw::lookup_function(env, Rc::clone(&self.cell), UseCaseId(use_case))
+    }
+
+    /// Like the lookup function, with leaves laid over the use case's defaults.
+    #[napi]
+    pub fn begin(&self, use_case: u32, id: String, args: String, defaults: PolicyLeaves, runtime: PolicyLeaves) -> i32 {
+        let policy = Leaves::from(defaults).overlay(runtime.into()).resolve();
+        self.cell.begin(UseCaseId(use_case), Some(&policy), &id, &args)
+    }
+
+    /// What happened at each layer in the latest lookup.
+    #[napi]
+    pub fn trace(&self) -> u32 {
+        codes::trace(self.cell.core.borrow().trace())
+    }
+
+    /// Why the native client refused the latest read.
+    #[napi]
+    pub fn take_refused(&self) -> Option<Failure> {
+        self.cell.refused.take().map(Failure::from)
+    }
+
+    /// The Redis key of a flight's value.
+    #[napi]
+    pub fn value_key(&self, flight: u32) -> String {
+        self.cell.core.borrow().value_key(FlightId(flight)).unwrap_or_default()
+    }
+
+    /// A read that JavaScript made has settled: 0 hit, 1 miss, anything else a failure.
+    #[napi]
+    pub fn read_settled(&self, flight: u32, result: u32) -> i32 {
+        let result = match result {
+            0 => ReadResult::Hit,
+            1 => ReadResult::Miss,
+            _ => ReadResult::Failed,
+        };
+        let now = self.cell.clock.now();
+        codes::reply(self.cell.core.borrow_mut().read_settled(FlightId(flight), result, now))
+    }
+
+    /// The serializer rejected the flight's payload.
+    #[napi]
+    pub fn load_failed(&self, flight: u32) {
+        self.cell.core.borrow_mut().load_failed(FlightId(flight));
+    }
+
+    /// The serializer made a value of the flight's payload. Answers like `sourceSettled`.
+    #[napi]
+    pub fn loaded(&self, flight: u32) -> i32 {
+        let now = self.cell.clock.now();
+        let mut core = self.cell.core.borrow_mut();
+        let slot = core.loaded(FlightId(flight), now);
+        let settled = Settled::Accepted {
+            slot,
+            write: false,
+            joinable: false,
+        };
+        codes::settled(settled, core.timer_changed(), core.has_freed())
+    }
+
+    /// The flight's source begins. Whether the timer must be set anew.
+    #[napi]
+    pub fn source_started(&self, flight: u32) -> bool {
+        let now = self.cell.clock.now();
+        let mut core = self.cell.core.borrow_mut();
+        core.source_started(FlightId(flight), now);
+        core.timer_changed()
+    }
+
+    /// The flight's source settled: see [`codes::settled`].
+    #[napi]
+    pub fn source_settled(&self, flight: u32, ok: bool) -> i32 {
+        let now = self.cell.clock.now();
+        let mut core = self.cell.core.borrow_mut();
+        let settled = core.source_settled(FlightId(flight), ok, now);
+        codes::settled(settled, core.timer_changed(), core.has_freed())
+    }
+
+    /// Writes the flight's value through the native client, in the background. A failure that is
+    /// known at once is returned.
+    #[napi]
+    pub fn write(&self, flight: u32, payload: Either<String, Buffer>, created_at_ms: f64) -> Option<Failure> {
+        let id = FlightId(flight);
+        let mut core = self.cell.core.borrow_mut();
+        let reader = self.cell.reader.borrow();
+        let (Some(reader), Some(current)) = (&*reader, core.flight(id)) else {
+            core.write_settled(id, false);
+            return None;
+        };
+        let generation = current.generation;
+        let request = WriteRequest {
+            value_key: core.value_key(id).unwrap_or_default(),
+            watermark_key: None,
+            ttl_ms: current.remote_ttl_ms,
+            payload: to_payload(payload),
+            compression: self.compression.map(Into::into),
+            created_at_ms: whole(created_at_ms),
+        };
+        match reader.write(id, generation, request) {
+            Ok(()) => None,
+            Err(error) => {
+                core.write_settled(id, false);
+                Some(error.into())
+            }
+        }
+    }
+
+    /// The flight's value could not be dumped.
+    #[napi]
+    pub fn dump_failed(&self, flight: u32) {
+        self.cell.core.borrow_mut().dump_failed(FlightId(flight));
+    }
+
+    /// A write that JavaScript made has settled.
+    #[napi]
+    pub fn write_settled(&self, flight: u32, stored: bool) {
+        self.cell.core.borrow_mut().write_settled(FlightId(flight), stored);
+    }
+
+    /// How long Redis keeps the flight's value, in milliseconds.
+    #[napi]
+    pub fn remote_ttl_ms(&self, flight: u32) -> f64 {
+        let core = self.cell.core.borrow();
+        core.flight(FlightId(flight))
+            .map_or(0.0, |flight| float(flight.remote_ttl_ms))
+    }
+
+    /// The next deadline that is due, packed; -1 when none is.
+    #[napi]
+    pub fn pop_due(&self) -> i32 {
+        let now = self.cell.clock.now();
+        codes::due(self.cell.core.borrow_mut().pop_due(now))
+    }
+
+    /// Whether the timer must be set anew.
+    #[napi]
+    pub fn timer_changed(&self) -> bool {
+        self.cell.core.borrow().timer_changed()
+    }
+
+    /// What the timer has to be from now on.
+    #[napi]
+    pub fn timer(&self) -> TimerState {
+        let now = self.cell.clock.now();
+        let timer = self.cell.core.borrow_mut().timer();
+        TimerState {
+            delay_ms: timer.at.map(|at| clock::ms_until(at, now)),
+            referenced: timer.referenced,
+        }
+    }
+
+    /// Slots to clear; they are used again afterwards.
+    #[napi]
+    pub fn take_freed(&self) -> Vec<u32> {
+        self.cell
+            .core
+            .borrow_mut()
+            .take_freed()
+            .into_iter()
+            .map(|slot| slot.0)
+            .collect()
+    }
+
+    /// Turns the Redis layer off. Answers the flights whose reads fail by that.
+    #[napi]
+    pub fn close_remote(&self) -> Vec<u32> {
+        let now = self.cell.clock.now();
+        let failed = self.cell.core.borrow_mut().close_remote(now);
+        failed.into_iter().map(|flight| flight.0).collect()
+    }
+
+    /// Sets an installed clock, in milliseconds.
+    #[napi]
+    pub fn set_now(&self, ms: f64) {
+        self.cell.clock.set(ms);
+    }
+
+    /// Facts of this moment.
+    #[napi]
+    pub fn gauges(&self) -> EngineGauges {
+        let now = self.cell.clock.now();
+        let gauges = self.cell.core.borrow().gauges();
+        EngineGauges {
+            local_entries: count(gauges.local_entries),
+            leaders: gauges.unanswered.leaders,
+            followers: gauges.unanswered.followers,
+            oldest_leader_age_ms: gauges
+                .unanswered
+                .oldest
+                .map(|oldest| clock::as_ms(now.saturating_sub(oldest))),
+            writing: count(gauges.writing),
+            timers: count(gauges.timers),
+        }
+    }
+
+    /// The counters of everything registered.
+    #[napi]
+    pub fn counters(&self) -> Vec<UseCaseCounters> {
+        let core = self.cell.core.borrow();
+        core.counters()
+            .map(|(key_type, use_case, counters)| UseCaseCounters {
+                key_type: key_type.into(),
+                use_case: use_case.into(),
+                values: counters.values().iter().copied().map(float).collect(),
+            })
+            .collect()
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "JavaScript's numbers; counts stay far below 2^53"
+)]
+const fn float(number: u64) -> f64 {
+    number as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "JavaScript has checked that it is a whole number, and the cast saturates"
+)]
+pub const fn whole(number: f64) -> u64 {
+    number as u64
+}
+
+pub const fn millis(ms: f64) -> Duration {
+    Duration::from_millis(whole(ms))
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

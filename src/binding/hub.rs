@@ -1,0 +1,81 @@
+//! The environment's hub: it makes engines and clients, and hands events over in batches.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use napi::bindgen_prelude::{Array, Env, Function};
+use napi_derive::napi;
+
+use super::batch::Batch;
+use super::client::{ClientConfig, NativeClient};
+use super::engine::{EngineConfig, NativeEngine};
+use super::lines::{Lines, Mailbox};
+use super::wake::{Hold, Wake};
+
+/// Most events handed over in one turn of the event loop, and most payload bytes with them: an
+/// unbounded batch would keep timers waiting.
+const BATCH_EVENTS: usize = 512;
+const BATCH_BYTES: usize = 1 << 20;
+
+/// One environment's hub.
+#[napi]
+pub struct Hub {
+    lines: Rc<Lines>,
+    epoch: Instant,
+}
+
+#[napi]
+impl Hub {
+    /// `on_wake` is called when events wait; it must not throw.
+    #[napi(constructor)]
+    pub fn new(env: Env, on_wake: Function<'_, (), ()>) -> napi::Result<Self> {
+        let wake = Wake::new(&on_wake)?;
+        let mailbox = Arc::new(Mailbox::new(wake.clone()));
+        let lines = Rc::new(Lines::new(mailbox, Hold::new(env, wake)));
+        // Registered after the threadsafe function and therefore run before its end: the I/O thread
+        // is gone before what it calls is.
+        env.add_env_cleanup_hook(Rc::clone(&lines), |lines| lines.io().shutdown())?;
+        Ok(Self {
+            lines,
+            epoch: Instant::now(),
+        })
+    }
+
+    /// Makes the engine of one `DialCache` instance.
+    #[napi]
+    pub fn engine(&self, config: EngineConfig) -> NativeEngine {
+        NativeEngine::new(config, self.epoch, Rc::clone(&self.lines))
+    }
+
+    /// Makes a client, which connects in the background.
+    #[napi]
+    pub fn connect(&self, config: ClientConfig) -> napi::Result<NativeClient> {
+        NativeClient::connect(config, Rc::clone(&self.lines))
+    }
+
+    /// What has happened, four places an event: see [`Batch`]. Takes what is there, up to a bound;
+    /// [`Hub::has_more`] tells whether to come again in a later turn.
+    #[napi]
+    pub fn drain<'env>(&self, env: &'env Env) -> napi::Result<Array<'env>> {
+        self.lines.collect();
+        let mut batch = Batch::new(env, &self.lines)?;
+        while batch.events() < BATCH_EVENTS && batch.bytes() < BATCH_BYTES {
+            let Some(event) = self.lines.next() else { break };
+            batch.add(event)?;
+        }
+        Ok(batch.into_array())
+    }
+
+    /// Whether events are left over from the latest drain.
+    #[napi]
+    pub fn has_more(&self) -> bool {
+        self.lines.has_backlog()
+    }
+
+    /// How many requests are waited for.
+    #[napi]
+    pub fn waiting(&self) -> u32 {
+        self.lines.waiting()
+    }
+}

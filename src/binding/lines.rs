@@ -1,0 +1,193 @@
+//! The lines between one environment's JavaScript thread and its I/O thread.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::{Rc, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::cell::EngineCell;
+use super::wake::{Hold, Wake};
+use crate::core::flight::FlightId;
+use crate::remote::{Event, IoThread, Sink, Ticket};
+
+/// The number in the tickets of requests that no engine made.
+pub const NO_ENGINE: u16 = u16::MAX;
+
+const NUMBER_BITS: u32 = 27;
+const GENERATION_BITS: u32 = 21;
+
+/// Events on their way to the JavaScript thread. One wake brings all that are there.
+pub struct Mailbox {
+    events: Mutex<Vec<Event>>,
+    woken: AtomicBool,
+    wake: Wake,
+}
+
+impl Mailbox {
+    /// An empty one that announces its first event with `wake`.
+    pub const fn new(wake: Wake) -> Self {
+        Self {
+            events: Mutex::new(Vec::new()),
+            woken: AtomicBool::new(false),
+            wake,
+        }
+    }
+
+    /// Everything that is there. The flag goes down first: an event that comes in between wakes
+    /// once too often rather than never.
+    fn take(&self) -> Vec<Event> {
+        self.woken.store(false, Ordering::SeqCst);
+        std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Sink for Mailbox {
+    fn deliver(&self, event: Event) {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        if !self.woken.swap(true, Ordering::SeqCst) {
+            self.wake.call();
+        }
+    }
+}
+
+/// What a ticket stands for.
+pub enum Addressee {
+    /// A flight of an engine.
+    Flight {
+        /// The engine's number.
+        engine: u16,
+        /// The flight's number.
+        flight: FlightId,
+        /// Its generation.
+        generation: u32,
+    },
+    /// A call of a client's own method, by its number.
+    Call(u32),
+}
+
+/// The JavaScript thread's end.
+pub struct Lines {
+    mailbox: Arc<Mailbox>,
+    io: IoThread,
+    engines: RefCell<Vec<Weak<EngineCell>>>,
+    backlog: RefCell<VecDeque<Event>>,
+    hold: Hold,
+}
+
+impl Lines {
+    /// Lines to an I/O thread that starts with its first client.
+    pub fn new(mailbox: Arc<Mailbox>, hold: Hold) -> Self {
+        let io = IoThread::start(Arc::clone(&mailbox) as Arc<dyn Sink>);
+        Self {
+            mailbox,
+            io,
+            engines: RefCell::default(),
+            backlog: RefCell::default(),
+            hold,
+        }
+    }
+
+    /// The I/O thread.
+    pub const fn io(&self) -> &IoThread {
+        &self.io
+    }
+
+    /// Gives an engine a number, one of a dropped engine if there is one.
+    pub fn enrol(&self, engine: &Rc<EngineCell>) -> Option<u16> {
+        let mut engines = self.engines.borrow_mut();
+        let vacant = engines.iter().position(|engine| engine.strong_count() == 0);
+        let position = vacant.unwrap_or(engines.len());
+        let number = u16::try_from(position).ok().filter(|number| *number != NO_ENGINE)?;
+        if vacant.is_none() {
+            engines.push(Weak::new());
+        }
+        engines[position] = Rc::downgrade(engine);
+        Some(number)
+    }
+
+    /// The engine of this number, if it is still there.
+    pub fn engine(&self, number: u16) -> Option<Rc<EngineCell>> {
+        self.engines.borrow().get(usize::from(number))?.upgrade()
+    }
+
+    /// One more request is waited for.
+    pub fn retain(&self) {
+        self.hold.retain();
+    }
+
+    /// One less request is waited for.
+    pub fn release(&self) {
+        self.hold.release();
+    }
+
+    /// How many requests are waited for.
+    pub const fn waiting(&self) -> u32 {
+        self.hold.count()
+    }
+
+    /// The next event, oldest first.
+    pub fn next(&self) -> Option<Event> {
+        self.backlog.borrow_mut().pop_front()
+    }
+
+    /// Brings in what the I/O thread has posted.
+    pub fn collect(&self) {
+        self.backlog.borrow_mut().extend(self.mailbox.take());
+    }
+
+    /// Whether events are left over.
+    pub fn has_backlog(&self) -> bool {
+        !self.backlog.borrow().is_empty()
+    }
+}
+
+/// The ticket of an engine's request.
+pub fn flight_ticket(engine: u16, flight: FlightId, generation: u32) -> Ticket {
+    (u64::from(engine) << (NUMBER_BITS + GENERATION_BITS))
+        | (u64::from(generation) << NUMBER_BITS)
+        | u64::from(flight.0)
+}
+
+/// The ticket of a client's own call.
+pub fn call_ticket(call: u32) -> Ticket {
+    (u64::from(NO_ENGINE) << (NUMBER_BITS + GENERATION_BITS)) | u64::from(call)
+}
+
+/// Whose ticket it is.
+#[expect(clippy::cast_possible_truncation, reason = "taking the fields apart is the point")]
+pub const fn addressee(ticket: Ticket) -> Addressee {
+    let engine = (ticket >> (NUMBER_BITS + GENERATION_BITS)) as u16;
+    if engine == NO_ENGINE {
+        return Addressee::Call(ticket as u32);
+    }
+    Addressee::Flight {
+        engine,
+        flight: FlightId(ticket as u32 & ((1 << NUMBER_BITS) - 1)),
+        generation: (ticket >> NUMBER_BITS) as u32 & ((1 << GENERATION_BITS) - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn tickets_name_their_addressee(engine in 0..NO_ENGINE, flight in 0..1_u32 << 27, generation in 0..1_u32 << 21) {
+            match addressee(flight_ticket(engine, FlightId(flight), generation)) {
+                Addressee::Flight { engine: e, flight: f, generation: g } => {
+                    prop_assert_eq!((e, f, g), (engine, FlightId(flight), generation));
+                }
+                Addressee::Call(_) => prop_assert!(false),
+            }
+        }
+
+        #[test]
+        fn calls_are_told_from_flights(call: u32) {
+            prop_assert!(matches!(addressee(call_ticket(call)), Addressee::Call(number) if number == call));
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The Node-API side: the only folder that knows JavaScript.
+//!
+//! One [`hub::Hub`] per environment owns the I/O thread and brings its events to the JavaScript
+//! thread; one [`engine::NativeEngine`] per `DialCache` instance decides. The calls that every lookup
+//! makes are in [`raw`]; everything else uses the `#[napi]` macros.
+
+mod batch;
+mod cell;
+mod client;
+mod clock;
+mod codes;
+mod engine;
+mod hub;
+mod lines;
+mod policy;
+mod raw;
+mod wake;
