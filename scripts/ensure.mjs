@@ -1,0 +1,55 @@
+// Brings a checkout to where it can run: dependencies, a Redis server, the addon and the compiled JavaScript, each only
+// when missing or out of date. Uses nothing but Node, so that it works in a fresh clone.
+//
+//   node scripts/ensure.mjs [modules] [redis] [addon] [dist]      (default: all of them)
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { buildAddon, buildDist } from "./build.mjs";
+import { ensureRedis } from "./support/redis.mjs";
+import { isMain, main, must, note, root, SetupError, which } from "./support/run.mjs";
+
+/** Installs the locked dependencies when the lock file, Node's major version or the platform is not the installed one. */
+export function ensureModules() {
+  const lock = readFileSync(join(root, "package-lock.json"));
+  const wanted = createHash("sha256")
+    .update(lock)
+    .update(`${process.versions.modules} ${process.platform} ${process.arch}`)
+    .digest("hex");
+  const stamp = join(root, "node_modules", ".dialcache-lock");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
+  note("installing node modules");
+  const args = ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
+  // Under `npm run` this is the very npm that was called; started by hand, the one on PATH.
+  const npm = process.env.npm_execpath;
+  if (npm?.endsWith(".js")) must(process.execPath, [npm, ...args]);
+  else must("npm", args, { shell: process.platform === "win32" });
+  writeFileSync(stamp, wanted);
+}
+
+function checkTools() {
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  if (major < 20 || (major === 20 && minor < 19)) {
+    throw new SetupError(
+      `Node ${process.versions.node} is too old to work on this project: install Node 20.19 or later`,
+    );
+  }
+  if (!which(process.platform === "win32" ? "cargo.exe" : "cargo")) {
+    throw new SetupError("cargo is missing: install Rust 1.88 or later from https://rustup.rs");
+  }
+}
+
+const steps = { modules: ensureModules, redis: ensureRedis, addon: buildAddon, dist: buildDist };
+
+/** Runs the named steps in their order. */
+export function ensure(names = Object.keys(steps)) {
+  const unknown = names.find((name) => !Object.hasOwn(steps, name));
+  if (unknown) throw new SetupError(`unknown step ${unknown}: use ${Object.keys(steps).join(", ")}`);
+  checkTools();
+  for (const [name, step] of Object.entries(steps)) if (names.includes(name)) step();
+}
+
+if (isMain(import.meta.url)) {
+  const names = process.argv.slice(2);
+  await main(() => ensure(names.length > 0 ? names : undefined));
+}
