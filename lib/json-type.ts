@@ -1,0 +1,41 @@
+/** `true` when `V` comes back from JSON as it went in, as far as its type can tell; a top-level `undefined` does. */
+export type IsJsonCompatible<V> = unknown extends V
+  ? false
+  : [NonVoid<V>] extends [JsonForm<NonVoid<V>>]
+    ? true
+    : false;
+
+// biome-ignore lint/suspicious/noConfusingVoidType: a function without a result has the type void, and yields undefined
+type NonVoid<V> = Exclude<V, undefined | void>;
+
+type JsonPrimitive = string | number | boolean | null;
+
+/**
+ * `T` with everything JSON cannot carry replaced by `never`, so that `T` is assignable to it only when nothing was. An
+ * assignability check instead of a recursive condition, because it ends for types that contain themselves.
+ */
+type JsonForm<T> = unknown extends T
+  ? never
+  : T extends JsonPrimitive
+    ? T
+    : T extends bigint | symbol | ((...args: never[]) => unknown) | (abstract new (...args: never[]) => unknown)
+      ? never
+      : T extends readonly (infer Element)[]
+        ? undefined extends Element
+          ? never
+          : { [Index in keyof T]: JsonForm<T[Index]> }
+        : IsOpaque<T> extends true
+          ? never
+          : { [Key in keyof T]: JsonMember<T, Key> };
+
+/** An optional member may be missing; a required one that may be `undefined` would come back missing. */
+type JsonMember<T, Key extends keyof T> =
+  // biome-ignore lint/complexity/noBannedTypes: `{}` is assignable to a pick of optional members only
+  {} extends Pick<T, Key>
+    ? JsonForm<Exclude<T[Key], undefined>> | undefined
+    : undefined extends T[Key]
+      ? never
+      : JsonForm<T[Key]>;
+
+/** Whether `T` is the type `object`, which says nothing about what is inside. */
+type IsOpaque<T> = (<X>() => X extends T ? 1 : 2) extends <X>() => X extends object ? 1 : 2 ? true : false;

@@ -1,0 +1,204 @@
+import type { DialCacheKeyConfig } from "./config";
+import { DialCacheKeyError } from "./errors";
+import type { Serializer } from "./serializer";
+import { isWellFormed } from "./text";
+
+/** A value that has one text form. */
+export type KeyScalar = string | number | bigint | boolean | null | undefined;
+
+/** Further dimensions of a key, by name; an `undefined` one is left out. */
+export type KeyArgs = Readonly<Record<string, KeyScalar>>;
+
+/** What identifies a result within its use case. `1`, `"1"` and `1n` are the same id. */
+export type CacheKeySpec =
+  | string
+  | number
+  | bigint
+  | { readonly id: string | number | bigint; readonly args?: KeyArgs | undefined };
+
+/** A key as the core takes it. */
+export interface NormalizedKey {
+  readonly id: string;
+  /** Empty, or `?name=value&...`: sorted and percent-encoded. */
+  readonly args: string;
+}
+
+/** Whether `spec` is its own id and has no arguments: such a key needs no work here, and its text is checked natively. */
+export function isPlainId(spec: unknown): spec is string {
+  return typeof spec === "string";
+}
+
+/**
+ * Id and arguments of what a key selector returned.
+ * @throws DialCacheKeyError when it identifies nothing, or would be confused with another key.
+ */
+export function normalizeKeySpec(spec: unknown): NormalizedKey {
+  if (typeof spec !== "object" || spec === null) return { id: normalizeId(spec), args: "" };
+  if (Array.isArray(spec) || !Object.hasOwn(spec, "id")) throw new DialCacheKeyError(`key ${ID_RULE}, got an object`);
+  for (const name of Object.keys(spec)) {
+    // A misspelt `args` would merge keys that differ only there.
+    if (name !== "id" && name !== "args") throw new DialCacheKeyError("key has a member other than id and args");
+  }
+  const { id, args } = spec as { id: unknown; args?: unknown };
+  return {
+    id: normalizeId(id),
+    args: args === undefined || args === null ? "" : encodeArgs(normalizeArgs(args as KeyArgs)),
+  };
+}
+
+/**
+ * Name and text of each argument that is not `undefined`, sorted by name (UTF-16 code units).
+ * @throws DialCacheKeyError for values without a text of their own, and for ill-formed text.
+ */
+export function normalizeArgs(args: KeyArgs): [name: string, value: string][] {
+  if (typeof args !== "object" || args === null) throw new DialCacheKeyError("args of a key must be an object");
+  const names = Object.keys(args);
+  if (names.length === 0 && !isPlain(args)) {
+    // A Map or Date has no properties to tell two of them apart.
+    throw new DialCacheKeyError("args of a key must be a plain object");
+  }
+  const pairs: [string, string][] = [];
+  for (const name of names.sort()) {
+    const value: unknown = args[name];
+    if (value === undefined) continue;
+    const text = argText(value);
+    if (!isWellFormed(name) || !isWellFormed(text)) throw illFormed("an argument");
+    pairs.push([name, text]);
+  }
+  return pairs;
+}
+
+/** What `new DialCacheKey()` takes. Pairs of `args` are kept in the order given. */
+export interface DialCacheKeyInit {
+  readonly keyType: string;
+  readonly id: string;
+  readonly useCase: string;
+  readonly args?: ReadonlyArray<readonly [name: string, value: string]> | undefined;
+  /** Default `urn`. */
+  readonly namespace?: string | undefined;
+  readonly defaultConfig?: DialCacheKeyConfig | null | undefined;
+  readonly serializer?: Serializer<unknown> | null | undefined;
+  /** Default false. */
+  readonly trackForInvalidation?: boolean | undefined;
+}
+
+/** The identity of a result, as a `cacheConfigProvider` sees it. Frozen. */
+export class DialCacheKey {
+  readonly namespace: string;
+  readonly keyType: string;
+  readonly id: string;
+  readonly useCase: string;
+  readonly args: ReadonlyArray<readonly [name: string, value: string]>;
+  readonly trackForInvalidation: boolean;
+  /** Encoded `namespace:keyType:id`, in braces when tracked: all results of one entity share it. */
+  readonly prefix: string;
+  /** The whole logical key. In Redis it is followed by `:dialcache-frame-v1`. */
+  readonly urn: string;
+  readonly defaultConfig: DialCacheKeyConfig | null;
+  readonly serializer: Serializer<unknown> | null;
+
+  /** @throws DialCacheKeyError for ill-formed text, and for braces where a Redis Cluster hash tag forbids them. */
+  constructor(init: DialCacheKeyInit) {
+    this.namespace = init.namespace ?? "urn";
+    this.keyType = init.keyType;
+    this.id = init.id;
+    this.useCase = init.useCase;
+    this.args = Object.freeze((init.args ?? []).map(([name, value]) => Object.freeze([name, value] as const)));
+    this.trackForInvalidation = init.trackForInvalidation ?? false;
+    this.prefix = this.trackForInvalidation
+      ? redisClusterHashTag(invalidationPrefix(this.namespace, this.keyType, this.id))
+      : joinPrefix(this.namespace, this.keyType, this.id);
+    this.urn = `${this.prefix}${encodeArgs(this.args)}#${encode(this.useCase, "useCase")}`;
+    this.defaultConfig = init.defaultConfig ?? null;
+    this.serializer = init.serializer ?? null;
+    Object.freeze(this);
+  }
+
+  /** The whole logical key. */
+  toString(): string {
+    return this.urn;
+  }
+}
+
+/**
+ * Encoded `namespace:keyType:id` of a tracked entity, without the braces of its hash tag.
+ * @throws DialCacheKeyError for ill-formed text and for braces.
+ */
+export function invalidationPrefix(namespace: string, keyType: string, id: string): string {
+  refuseBraces(namespace, "namespace");
+  refuseBraces(keyType, "keyType");
+  refuseBraces(id, "id");
+  return joinPrefix(namespace, keyType, id);
+}
+
+/** `value` as a Redis Cluster hash tag: keys that share it share a slot. @throws DialCacheKeyError for braces in it. */
+export function redisClusterHashTag(value: string): string {
+  refuseBraces(value, "hash tag");
+  return `{${value}}`;
+}
+
+const ID_RULE = "must be a string, a number, a bigint, or { id, args }";
+
+function normalizeId(id: unknown): string {
+  switch (typeof id) {
+    case "string":
+      if (!isWellFormed(id)) throw illFormed("id");
+      return id;
+    case "number":
+    case "bigint":
+    case "boolean":
+      return String(id);
+    default:
+      // Objects all read "[object Object]": one user would be served another's value.
+      throw new DialCacheKeyError(`id of a key ${ID_RULE}, got ${id === null ? "null" : typeof id}`);
+  }
+}
+
+function argText(value: unknown): string {
+  if (typeof value === "symbol" || typeof value === "function") {
+    throw new DialCacheKeyError(`an argument of a key cannot be a ${typeof value}`);
+  }
+  let text: string;
+  try {
+    text = String(value);
+  } catch (cause) {
+    throw new DialCacheKeyError("an argument of a key has no text form", { cause });
+  }
+  if (typeof value === "object" && text.includes("[object ")) {
+    throw new DialCacheKeyError("an argument of a key is an object without a text of its own");
+  }
+  return text;
+}
+
+function encodeArgs(pairs: ReadonlyArray<readonly [string, string]>): string {
+  let text = "";
+  for (const [name, value] of pairs) {
+    text += `${text === "" ? "?" : "&"}${encode(name, "an argument")}=${encode(value, "an argument")}`;
+  }
+  return text;
+}
+
+function joinPrefix(namespace: string, keyType: string, id: string): string {
+  return `${encode(namespace, "namespace")}:${encode(keyType, "keyType")}:${encode(id, "id")}`;
+}
+
+function encode(text: string, what: string): string {
+  try {
+    return encodeURIComponent(text);
+  } catch {
+    throw illFormed(what);
+  }
+}
+
+function illFormed(what: string): DialCacheKeyError {
+  return new DialCacheKeyError(`${what} of a key must be well-formed text: it has an unpaired surrogate`);
+}
+
+function refuseBraces(text: string, what: string): void {
+  if (/[{}]/.test(text)) throw new DialCacheKeyError(`${what} of a tracked key must not contain { or }`);
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}

@@ -1,0 +1,176 @@
+import type { CacheLayer } from "./config";
+import { callGuarded } from "./guard";
+
+/** Layer a call reached; `noop` when none was. */
+export type MetricLayer = CacheLayer | "request_local" | "remote_shadow" | "noop";
+
+/** Whose flight a follower joined. */
+export type CoalescingScope = "request_local" | "process";
+
+/** Why a layer, or the whole call, was skipped. */
+export type DisabledReason =
+  | "context"
+  | "policy_disabled"
+  | "invalid_ttl"
+  | "invalid_ramp"
+  | "ramped_down"
+  | "config_error";
+
+/** Where something failed: never an error's name, class or message. */
+export type MetricErrorKind =
+  | "key_construction"
+  | "config_resolution"
+  | "cache_read"
+  | "cache_write"
+  | "serialization_load"
+  | "serialization_dump"
+  | "compression"
+  | "invalidation"
+  | "fallback"
+  | "unknown";
+
+/** How a sampled comparison of Redis and source ended. */
+export type ShadowValidationOutcome =
+  | "match"
+  | "mismatch"
+  | "superseded"
+  | "filled"
+  | "fill_blocked"
+  | "fill_error"
+  | "redis_error"
+  | "source_error"
+  | "deserialization_error"
+  | "comparison_error"
+  | "confirmation_error"
+  | "timeout"
+  | "dropped";
+
+/** What became of a payload on its way through the compressor. */
+export type CompressionOutcome =
+  | "compressed"
+  | "below_threshold"
+  | "not_smaller"
+  | "write_over_limit"
+  | "decompressed"
+  | "fallback_raw"
+  | "read_over_limit";
+
+/** Labels of most events. All values are bounded: no key, id, value, message or duration is ever among them. */
+export interface CacheMetricLabels {
+  /** The instance's `namespace`. */
+  readonly cacheNamespace: string;
+  readonly useCase: string;
+  readonly keyType: string;
+  readonly layer: MetricLayer;
+}
+
+export interface DisabledMetricLabels extends CacheMetricLabels {
+  readonly reason: DisabledReason;
+}
+
+export interface ErrorMetricLabels extends CacheMetricLabels {
+  readonly error: MetricErrorKind;
+  /** True when the source failed, false when the cache did. */
+  readonly inFallback: boolean;
+}
+
+export interface SerializationMetricLabels extends CacheMetricLabels {
+  readonly operation: "dump" | "load";
+}
+
+export interface CompressionMetricLabels extends CacheMetricLabels {
+  readonly outcome: CompressionOutcome;
+}
+
+export interface CompressionOperationMetricLabels extends CacheMetricLabels {
+  readonly operation: "compress" | "decompress";
+}
+
+export interface InvalidationMetricLabels {
+  readonly cacheNamespace: string;
+  readonly keyType: string;
+  readonly layer: CacheLayer;
+}
+
+export interface CoalescedMetricLabels {
+  readonly cacheNamespace: string;
+  readonly useCase: string;
+  readonly keyType: string;
+  readonly scope: CoalescingScope;
+}
+
+export interface ShadowValidationMetricLabels {
+  readonly cacheNamespace: string;
+  readonly useCase: string;
+  readonly keyType: string;
+  readonly outcome: ShadowValidationOutcome;
+}
+
+/**
+ * Receives each event as it happens. Durations are in seconds, sizes in bytes. A hook that throws or rejects is ignored;
+ * optional ones may be left out.
+ */
+export interface DialCacheMetricsAdapter {
+  /** A lookup in an enabled layer. */
+  request(labels: CacheMetricLabels): void;
+  /** A lookup that found nothing usable. */
+  miss(labels: CacheMetricLabels): void;
+  /** A layer, or a whole call, that was skipped. */
+  disabled(labels: DisabledMetricLabels): void;
+  /** A failure of the cache or of the source. */
+  error(labels: ErrorMetricLabels): void;
+  /** A call of `invalidateRemote()`. */
+  invalidation(labels: InvalidationMetricLabels): void;
+  /** Time of a lookup. */
+  observeGet(labels: CacheMetricLabels, seconds: number): void;
+  /** Time of the source, up to its result or its deadline. */
+  observeFallback(labels: CacheMetricLabels, seconds: number): void;
+  /** Time of a serializer's `dump` or `load`. */
+  observeSerialization(labels: SerializationMetricLabels, seconds: number): void;
+  /** Size of a serialized payload, before compression. */
+  observeSize(labels: CacheMetricLabels, bytes: number): void;
+  /** A follower that joined a flight. */
+  coalesced?(labels: CoalescedMetricLabels): void;
+  /** A finished shadow comparison. */
+  shadowValidation?(labels: ShadowValidationMetricLabels): void;
+  /** Age of the compared Redis value, for a match or a mismatch. */
+  observeShadowValueAge?(labels: ShadowValidationMetricLabels, seconds: number): void;
+  /** A payload that passed the compressor. */
+  compression?(labels: CompressionMetricLabels): void;
+  /** Time of a compression or decompression. */
+  observeCompression?(labels: CompressionOperationMetricLabels, seconds: number): void;
+  /** Size of a payload as stored, after compression. */
+  observeStoredSize?(labels: CacheMetricLabels, bytes: number): void;
+  /** Stored size divided by serialized size. */
+  observeCompressionRatio?(labels: CacheMetricLabels, ratio: number): void;
+}
+
+/** Every hook an adapter may have: required ones first. */
+export const METRIC_HOOKS = [
+  "request",
+  "miss",
+  "disabled",
+  "error",
+  "invalidation",
+  "observeGet",
+  "observeFallback",
+  "observeSerialization",
+  "observeSize",
+  "coalesced",
+  "shadowValidation",
+  "observeShadowValueAge",
+  "compression",
+  "observeCompression",
+  "observeStoredSize",
+  "observeCompressionRatio",
+] as const satisfies readonly (keyof DialCacheMetricsAdapter)[];
+
+/** An adapter with every hook present, none of which throws or rejects. */
+export type GuardedMetrics = Required<DialCacheMetricsAdapter>;
+
+/** Wraps `adapter` so that no failure of it reaches the caller; a hook it does not have does nothing. */
+export function guardMetrics(adapter: DialCacheMetricsAdapter): GuardedMetrics {
+  const guarded: Partial<Record<keyof GuardedMetrics, (...args: unknown[]) => void>> = {};
+  for (const hook of METRIC_HOOKS) guarded[hook] = (...args) => callGuarded(adapter, hook, args);
+  return guarded as GuardedMetrics;
+}

@@ -1,0 +1,240 @@
+import {
+  boolean,
+  callback,
+  inside,
+  integer,
+  invalid,
+  MAX_TIMEOUT_MS,
+  optionNames,
+  type Place,
+  readOptions,
+  refuse,
+  refuseSecret,
+  withMethods,
+} from "./option-reader";
+import type { DialCacheRedisClient, RedisCredentials } from "./redis-types";
+import { type Awaitable, JsonSerializer, type Serializer } from "./serializer";
+import { isWellFormed } from "./text";
+import { refuseUnsupported } from "./unsupported";
+
+export const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
+
+export interface ResolvedCompression {
+  readonly thresholdBytes: number;
+  readonly level: number;
+}
+
+/** `redis` of `new DialCache()`: exactly one of `client` and `url` is defined. */
+export interface ResolvedRedis {
+  readonly client: DialCacheRedisClient | undefined;
+  /** May hold a password. */
+  readonly url: string | undefined;
+  readonly readTimeoutMs: number;
+  readonly serializer: Serializer<unknown>;
+  /** Undefined when compression is off. */
+  readonly compression: ResolvedCompression | undefined;
+}
+
+export interface ResolvedTls {
+  /** PEM; empty for the system's roots. */
+  readonly ca: readonly (string | Uint8Array)[];
+  readonly cert: string | Uint8Array | undefined;
+  readonly key: string | Uint8Array | undefined;
+  readonly servername: string | undefined;
+  readonly rejectUnauthorized: boolean;
+}
+
+export interface ResolvedRedisClientOptions {
+  /** May hold a password. */
+  readonly url: string;
+  readonly tls: ResolvedTls | undefined;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly credentials: (() => Awaitable<RedisCredentials>) | undefined;
+  /** Undefined: the url's, else 0. */
+  readonly database: number | undefined;
+  readonly clientName: string | undefined;
+  readonly connectTimeoutMs: number;
+  readonly responseTimeoutMs: number;
+  readonly maxPending: number;
+  readonly maxPendingBytes: number;
+  readonly reconnect: { readonly baseDelayMs: number; readonly maxDelayMs: number };
+}
+
+const REDIS = optionNames("client", "url", "readTimeoutMs", "serializer", "compression");
+const COMPRESSION = optionNames("thresholdBytes", "level");
+const CLIENT = optionNames(
+  "url",
+  "nodes",
+  "tls",
+  "username",
+  "password",
+  "credentials",
+  "database",
+  "clientName",
+  "connectTimeoutMs",
+  "responseTimeoutMs",
+  "maxPending",
+  "maxPendingBytes",
+  "reconnect",
+);
+const TLS = optionNames("ca", "cert", "key", "servername", "rejectUnauthorized");
+const RECONNECT = optionNames("baseDelayMs", "maxDelayMs");
+
+/** Milliseconds of a deadline. */
+export function timeoutMs(value: unknown, place: Place, name: string): number {
+  return integer(value, place, name, { min: 1, max: MAX_TIMEOUT_MS, unit: "milliseconds" });
+}
+
+export function serializerOption(value: unknown, place: Place): Serializer<unknown> {
+  return withMethods(value, place, "serializer", ["dump", "load"]);
+}
+
+/** `redis` of `new DialCache()`. */
+export function resolveRedis(input: unknown, place: Place): ResolvedRedis {
+  const { client, url, readTimeoutMs, serializer, compression } = readOptions(input, place, REDIS);
+  if (client !== undefined && url !== undefined) {
+    const message = `${place.path}client and ${place.path}url exclude each other: a client is already connected somewhere`;
+    throw invalid(TypeError, place, `${place.path}url`, message);
+  }
+  return {
+    client: client === undefined ? undefined : withMethods(client, place, "client", ["read", "write", "invalidate"]),
+    url: client === undefined ? resolveUrl(url, place) : undefined,
+    readTimeoutMs: timeoutMs(readTimeoutMs, place, "readTimeoutMs"),
+    serializer: serializer === undefined ? new JsonSerializer() : serializerOption(serializer, place),
+    compression: resolveCompression(compression, place),
+  };
+}
+
+/**
+ * Options of `new RedisClient()`, checked, with their defaults.
+ * @throws TypeError or RangeError naming the option; never a url, a password or a key.
+ */
+export function resolveRedisClientOptions(input: unknown = {}): ResolvedRedisClientOptions {
+  const place: Place = { api: "new RedisClient()", path: "" };
+  const options = readOptions(input, place, CLIENT);
+  if (options.nodes !== undefined) refuseUnsupported(place, "nodes");
+  if (options.password !== undefined && options.credentials !== undefined) {
+    throw invalid(TypeError, place, "credentials", "password and credentials exclude each other");
+  }
+  const url = resolveUrl(options.url, place);
+  return {
+    url,
+    tls: resolveTls(options.tls, place, url),
+    username: text(options.username, place, "username"),
+    password: text(options.password, place, "password"),
+    credentials: options.credentials === undefined ? undefined : callback(options.credentials, place, "credentials"),
+    database:
+      options.database === undefined
+        ? undefined
+        : integer(options.database, place, "database", { min: 0, max: MAX_TIMEOUT_MS }),
+    clientName: resolveClientName(options.clientName, place),
+    connectTimeoutMs: timeoutMs(undefinedOr(options.connectTimeoutMs, 2000), place, "connectTimeoutMs"),
+    responseTimeoutMs: timeoutMs(undefinedOr(options.responseTimeoutMs, 2000), place, "responseTimeoutMs"),
+    maxPending: integer(undefinedOr(options.maxPending, 10_000), place, "maxPending", { min: 1 }),
+    maxPendingBytes: integer(undefinedOr(options.maxPendingBytes, 64 * 1024 * 1024), place, "maxPendingBytes", {
+      min: 1,
+      unit: "bytes",
+    }),
+    reconnect: resolveReconnect(options.reconnect, inside(place, "reconnect")),
+  };
+}
+
+/** Default for what was left out; null was not left out, and is refused by the check that follows. */
+export function undefinedOr(value: unknown, fallback: unknown): unknown {
+  return value === undefined ? fallback : value;
+}
+
+function resolveCompression(value: unknown, place: Place): ResolvedCompression | undefined {
+  if (value === false) return undefined;
+  if (value === true) throw refuse(value, place, "compression", "object", "an object or false");
+  const at = inside(place, "compression");
+  const { thresholdBytes, level } = readOptions(undefinedOr(value, {}), at, COMPRESSION);
+  return {
+    thresholdBytes: integer(undefinedOr(thresholdBytes, 4096), at, "thresholdBytes", { min: 0, unit: "bytes" }),
+    level: integer(undefinedOr(level, 3), at, "level", { min: 1, max: 22 }),
+  };
+}
+
+const SCHEME = /^(rediss?|valkeys?|(redis\+|valkey\+)?unix):\/\/./;
+
+function resolveUrl(value: unknown, place: Place): string {
+  if (value !== undefined) return checkUrl(value, place, "url");
+  const { REDIS_URL: fromEnvironment } = process.env;
+  if (fromEnvironment === undefined || fromEnvironment === "") return DEFAULT_REDIS_URL;
+  return checkUrl(fromEnvironment, { api: place.api, path: "" }, "REDIS_URL");
+}
+
+function checkUrl(value: unknown, place: Place, name: string): string {
+  if (typeof value === "string" && SCHEME.test(value) && isWellFormed(value)) return value;
+  throw refuseSecret(value, place, name, "string", "a redis://, rediss:// or unix:// url");
+}
+
+/** Text that may be a secret. */
+function text(value: unknown, place: Place, name: string): string | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === "string" && value !== "" && isWellFormed(value)) return value;
+  throw refuseSecret(value, place, name, "string", "a non-empty string");
+}
+
+function resolveClientName(value: unknown, place: Place): string | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === "string" && /^[!-~]+$/.test(value)) return value;
+  throw refuse(value, place, "clientName", "string", "printable ASCII without spaces");
+}
+
+function resolveReconnect(value: unknown, place: Place): ResolvedRedisClientOptions["reconnect"] {
+  const options = readOptions(undefinedOr(value, {}), place, RECONNECT);
+  const baseDelayMs = timeoutMs(undefinedOr(options.baseDelayMs, 50), place, "baseDelayMs");
+  const maxDelayMs = timeoutMs(undefinedOr(options.maxDelayMs, 2000), place, "maxDelayMs");
+  if (maxDelayMs < baseDelayMs) {
+    const option = `${place.path}maxDelayMs`;
+    throw invalid(
+      RangeError,
+      place,
+      option,
+      `${option} (${maxDelayMs}) must not be below baseDelayMs (${baseDelayMs})`,
+    );
+  }
+  return { baseDelayMs, maxDelayMs };
+}
+
+function resolveTls(value: unknown, place: Place, url: string): ResolvedTls | undefined {
+  if (value === undefined) return undefined;
+  const at = inside(place, "tls");
+  const options = readOptions(value, at, TLS);
+  if (url.slice(0, url.indexOf(":")).endsWith("unix")) {
+    throw invalid(TypeError, place, "tls", "tls does not go with a unix socket");
+  }
+  const cert = options.cert === undefined ? undefined : pem(options.cert, at, "cert");
+  const key = options.key === undefined ? undefined : pem(options.key, at, "key");
+  if ((cert === undefined) !== (key === undefined)) {
+    throw invalid(TypeError, place, "tls.key", "tls.cert and tls.key must be given together");
+  }
+  return {
+    ca: options.ca === undefined ? [] : authorities(options.ca, at),
+    cert,
+    key,
+    servername: serverName(options.servername, at),
+    rejectUnauthorized:
+      options.rejectUnauthorized === undefined ? true : boolean(options.rejectUnauthorized, at, "rejectUnauthorized"),
+  };
+}
+
+function authorities(value: unknown, place: Place): readonly (string | Uint8Array)[] {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
+  // An empty list would trust the system's roots, the opposite of what it says.
+  if (list.length === 0) throw refuseSecret("", place, "ca", "string", "at least one certificate");
+  return list.map((entry) => pem(entry, place, "ca"));
+}
+
+function pem(value: unknown, place: Place, name: string): string | Uint8Array {
+  if ((typeof value === "string" && value !== "") || (value instanceof Uint8Array && value.length > 0)) return value;
+  throw refuseSecret(value, place, name, "string", "PEM text or a Buffer of it");
+}
+
+function serverName(value: unknown, place: Place): string | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === "string" && value !== "") return value;
+  throw refuse(value, place, "servername", "string", "a host name");
+}

@@ -1,0 +1,2 @@
+export { type Clock, installClock } from "./clock";
+export { type ManualClock, type ManualClockOptions, manualClock } from "./manual-clock";
