@@ -7,9 +7,8 @@ use super::clock::Clock;
 use super::codes::{self, Start};
 use super::lines::{Lines, flight_ticket};
 use crate::core::chain::ReadResult;
-use crate::core::engine::{Begin, Engine, UseCaseId};
+use crate::core::engine::{Begin, CallOptions, Engine, UseCaseId};
 use crate::core::flight::FlightId;
-use crate::core::policy::Policy;
 use crate::remote::{Client, ReadRequest, RemoteError, WriteRequest};
 
 /// An engine and its surroundings. Lives on the JavaScript thread.
@@ -36,10 +35,10 @@ pub struct Reader {
 
 impl EngineCell {
     /// A call of a use case, packed: see [`codes::start`].
-    pub fn begin(&self, use_case: UseCaseId, policy: Option<&Policy>, id: &str, args: &str) -> i32 {
+    pub fn begin(&self, use_case: UseCaseId, options: Option<&CallOptions>, id: &str, args: &str) -> i32 {
         let now = self.clock.now();
         let mut core = self.core.borrow_mut();
-        let Ok(begin) = core.begin(use_case, policy, id, args, now) else {
+        let Ok(begin) = core.begin(use_case, options, id, args, now) else {
             return codes::start(Start::KeyError, 0, core.has_freed());
         };
         let (kind, number) = match begin {

@@ -14,11 +14,12 @@ use super::cell::{EngineCell, Reader};
 use super::client::{CompressionConfig, NativeClient, to_payload};
 use super::clock::{self, Clock};
 use super::codes;
+use super::figures::{self, EngineGauges, UseCaseCounters};
 use super::lines::Lines;
 use super::policy::PolicyLeaves;
 use super::raw;
 use crate::core::chain::ReadResult;
-use crate::core::engine::{Engine, EngineOptions, Settled, UseCaseId, UseCaseOptions};
+use crate::core::engine::{CallOptions, Engine, EngineOptions, Settled, UseCaseId, UseCaseOptions};
 use crate::core::flight::FlightId;
 use crate::core::local::Eviction;
 use crate::core::policy::Leaves;
@@ -60,12 +61,32 @@ pub struct UseCaseConfig {
     pub key_type: String,
     /// The use case's name.
     pub use_case: String,
+    /// What its calls are made with, unless one brings its own.
+    pub call: CallConfig,
+}
+
+/// What a call is made with.
+#[napi(object)]
+pub struct CallConfig {
     /// Its default policy.
-    pub leaves: PolicyLeaves,
+    pub defaults: PolicyLeaves,
+    /// What is laid over it, leaf by leaf.
+    pub runtime: Option<PolicyLeaves>,
     /// Milliseconds.
     pub read_timeout_ms: f64,
     /// Milliseconds; absent: no deadline.
     pub source_timeout_ms: Option<f64>,
+}
+
+impl From<CallConfig> for CallOptions {
+    fn from(config: CallConfig) -> Self {
+        let leaves = Leaves::from(config.defaults).overlay(config.runtime.unwrap_or_default().into());
+        Self {
+            policy: leaves.resolve(),
+            read_timeout: millis(config.read_timeout_ms),
+            source_timeout: config.source_timeout_ms.map(millis),
+        }
+    }
 }
 
 /// When the timer has to fire.
@@ -75,34 +96,6 @@ pub struct TimerState {
     pub delay_ms: Option<f64>,
     /// Whether it keeps the process alive.
     pub referenced: bool,
-}
-
-/// Facts for `stats()` and `getCoalescingState()`.
-#[napi(object)]
-pub struct EngineGauges {
-    /// Entries of the process-local layer.
-    pub local_entries: u32,
-    /// Flights whose callers wait.
-    pub leaders: u32,
-    /// Callers that joined them.
-    pub followers: u32,
-    /// Milliseconds since the oldest of them began.
-    pub oldest_leader_age_ms: Option<f64>,
-    /// Answered flights with a write under way.
-    pub writing: u32,
-    /// Deadlines armed in this engine's timer.
-    pub timers: u32,
-}
-
-/// The counters of one use case.
-#[napi(object)]
-pub struct UseCaseCounters {
-    /// Kind of id.
-    pub key_type: String,
-    /// The use case's name.
-    pub use_case: String,
-    /// In the order of `Counter` in the core.
-    pub values: Vec<f64>,
 }
 
 /// One `DialCache` instance's engine.
@@ -166,9 +159,7 @@ impl NativeEngine {
         let options = UseCaseOptions {
             key_type: &config.key_type,
             use_case: &config.use_case,
-            policy: Leaves::from(config.leaves).resolve(),
-            read_timeout: millis(config.read_timeout_ms),
-            source_timeout: config.source_timeout_ms.map(millis),
+            call: config.call.into(),
         };
         let registered = self.cell.core.borrow_mut().register(&options);
         registered
@@ -182,11 +173,10 @@ impl NativeEngine {
         raw::lookup_function(env, Rc::clone(&self.cell), UseCaseId(use_case))
     }
 
-    /// Like the lookup function, with leaves laid over the use case's defaults.
+    /// Like the lookup function, for a call with options of its own.
     #[napi]
-    pub fn begin(&self, use_case: u32, id: String, args: String, defaults: PolicyLeaves, runtime: PolicyLeaves) -> i32 {
-        let policy = Leaves::from(defaults).overlay(runtime.into()).resolve();
-        self.cell.begin(UseCaseId(use_case), Some(&policy), &id, &args)
+    pub fn begin(&self, use_case: u32, id: String, args: String, call: CallConfig) -> i32 {
+        self.cell.begin(UseCaseId(use_case), Some(&call.into()), &id, &args)
     }
 
     /// What happened at each layer in the latest lookup.
@@ -359,32 +349,13 @@ impl NativeEngine {
     /// Facts of this moment.
     #[napi]
     pub fn gauges(&self) -> EngineGauges {
-        let now = self.cell.clock.now();
-        let gauges = self.cell.core.borrow().gauges();
-        EngineGauges {
-            local_entries: count(gauges.local_entries),
-            leaders: gauges.unanswered.leaders,
-            followers: gauges.unanswered.followers,
-            oldest_leader_age_ms: gauges
-                .unanswered
-                .oldest
-                .map(|oldest| clock::as_ms(now.saturating_sub(oldest))),
-            writing: count(gauges.writing),
-            timers: count(gauges.timers),
-        }
+        figures::gauges(&self.cell.core.borrow(), self.cell.clock.now())
     }
 
     /// The counters of everything registered.
     #[napi]
     pub fn counters(&self) -> Vec<UseCaseCounters> {
-        let core = self.cell.core.borrow();
-        core.counters()
-            .map(|(key_type, use_case, counters)| UseCaseCounters {
-                key_type: key_type.into(),
-                use_case: use_case.into(),
-                values: counters.values().iter().copied().map(float).collect(),
-            })
-            .collect()
+        figures::counters(&self.cell.core.borrow())
     }
 }
 
@@ -407,8 +378,4 @@ pub const fn whole(number: f64) -> u64 {
 
 pub const fn millis(ms: f64) -> Duration {
     Duration::from_millis(whole(ms))
-}
-
-fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -10,6 +10,8 @@ mod client;
 mod clock;
 mod codes;
 mod engine;
+mod envelope;
+mod figures;
 mod hub;
 mod lines;
 mod policy;

@@ -32,6 +32,10 @@ pub struct Flight {
     pub remote_ttl_ms: u64,
     /// When the leader began.
     pub started_at: Nanos,
+    /// How long it waits for Redis.
+    pub read_timeout: Nanos,
+    /// How long its source may run; `None`: for ever.
+    pub source_timeout: Option<Nanos>,
     key: Rc<[u8]>,
     /// `None` for a flight that is nobody else's business (`coalesce: false`, every layer off).
     followers: Option<u32>,
@@ -115,6 +119,8 @@ impl Flights {
             local_ttl: flight.local_ttl,
             remote_ttl_ms: flight.remote_ttl_ms,
             started_at: flight.started_at,
+            read_timeout: flight.read_timeout,
+            source_timeout: flight.source_timeout,
             key,
             followers: shared.then_some(0),
             joinable_until: Nanos::MAX,
@@ -211,4 +217,8 @@ pub struct NewFlight {
     pub remote_ttl_ms: u64,
     /// Now.
     pub started_at: Nanos,
+    /// How long the leader waits for Redis.
+    pub read_timeout: Nanos,
+    /// How long its source may run; `None`: for ever.
+    pub source_timeout: Option<Nanos>,
 }

@@ -1,6 +1,6 @@
 //! Counters of one use case: plain additions on the owning thread.
 
-/// What is counted. The order is the layout of [`Counters::values`].
+/// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Counter {
@@ -68,11 +68,5 @@ impl Counters {
     #[must_use]
     pub const fn get(&self, counter: Counter) -> u64 {
         self.0[counter as usize]
-    }
-
-    /// All values, in the order of [`Counter`].
-    #[must_use]
-    pub const fn values(&self) -> &[u64] {
-        &self.0
     }
 }

@@ -7,13 +7,13 @@ use super::super::chain::Chain;
 use super::super::error::KeyError;
 use super::super::flight::NewFlight;
 use super::super::metrics::Counter;
-use super::super::policy::{LayerPolicy, OffReason, Policy};
+use super::super::policy::{LayerPolicy, OffReason};
 use super::super::ramp;
-use super::registry::{SpaceId, UseCaseId, nanos};
+use super::registry::{CallOptions, SpaceId, UseCaseId, nanos};
 use super::{ARGS, Begin, Engine, LayerTrace, Trace};
 
 impl Engine {
-    /// A call of a use case, with its own policy when a provider gave one.
+    /// A call of a use case, with options of its own if it has some.
     ///
     /// `args` is empty or the encoded `?name=value&...` part of the key.
     ///
@@ -22,15 +22,19 @@ impl Engine {
     pub fn begin(
         &mut self,
         use_case: UseCaseId,
-        policy: Option<&Policy>,
+        options: Option<&CallOptions>,
         id: &str,
         args: &str,
         now: Nanos,
     ) -> Result<Begin, KeyError> {
         let registered = self.registry.use_case(use_case);
-        let read_timeout = registered.read_timeout;
         let space = registered.space;
-        let policy = *policy.unwrap_or(&registered.policy);
+        let CallOptions {
+            policy,
+            read_timeout,
+            source_timeout,
+        } = *options.unwrap_or(&registered.call);
+        let read_timeout = nanos(read_timeout);
         self.compose_key(space, id, args);
         let mut composed = false;
         let local = match self.index {
@@ -83,6 +87,8 @@ impl Engine {
                 local_ttl: seconds(local.unwrap_or(0)),
                 remote_ttl_ms: u64::from(remote.and_then(Result::ok).unwrap_or(0)) * 1_000,
                 started_at: now,
+                read_timeout,
+                source_timeout: source_timeout.map(nanos),
             },
         );
         match remote {

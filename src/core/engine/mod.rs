@@ -12,7 +12,7 @@ mod tests;
 mod timers;
 
 pub use answer::{Begin, Due, Gauges, LayerTrace, Settled, Timer, Trace};
-pub use registry::{UseCaseId, UseCaseOptions};
+pub use registry::{CallOptions, UseCaseId, UseCaseOptions};
 
 use super::deadline::Deadlines;
 use super::error::KeyError;

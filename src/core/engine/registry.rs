@@ -19,7 +19,14 @@ pub struct UseCaseOptions<'a> {
     pub key_type: &'a str,
     /// The use case's name.
     pub use_case: &'a str,
-    /// The policy when no provider overlays it.
+    /// What its calls are made with, unless one brings its own.
+    pub call: CallOptions,
+}
+
+/// What a call is made with.
+#[derive(Clone, Copy, Debug)]
+pub struct CallOptions {
+    /// Which layers it uses.
     pub policy: Policy,
     /// How long a leader waits for Redis. Ignored without Redis.
     pub read_timeout: Duration,
@@ -41,9 +48,7 @@ pub(super) struct Space {
 
 pub(super) struct UseCase {
     pub(super) space: SpaceId,
-    pub(super) policy: Policy,
-    pub(super) read_timeout: Nanos,
-    pub(super) source_timeout: Option<Nanos>,
+    pub(super) call: CallOptions,
 }
 
 pub(super) struct Registry {
@@ -65,9 +70,7 @@ impl Registry {
         let space = self.space_for(options.key_type, options.use_case)?;
         self.use_cases.push(UseCase {
             space,
-            policy: options.policy,
-            read_timeout: nanos(options.read_timeout),
-            source_timeout: options.source_timeout.map(nanos),
+            call: options.call,
         });
         Ok(UseCaseId(number(self.use_cases.len() - 1)))
     }

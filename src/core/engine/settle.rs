@@ -78,11 +78,7 @@ impl Engine {
             return;
         };
         let use_case = flight.use_case;
-        let deadline = self
-            .registry
-            .use_case(use_case)
-            .source_timeout
-            .map(|timeout| now.saturating_add(timeout));
+        let deadline = flight.source_timeout.map(|timeout| now.saturating_add(timeout));
         flight.chain.source_started(deadline);
         if let Some(deadline) = deadline {
             self.deadlines.arm(id.0, deadline, true);
@@ -96,6 +92,7 @@ impl Engine {
             return Settled::Stale;
         };
         let use_case = flight.use_case;
+        let joinable_until = now.saturating_add(flight.read_timeout);
         let verdict = flight.chain.source_settled(now);
         let publication = match verdict {
             AfterSource::Stale => return Settled::Stale,
@@ -128,9 +125,8 @@ impl Engine {
         self.flights.answered(id);
         let joinable = slot.is_none();
         if joinable {
-            let until = now.saturating_add(self.registry.use_case(use_case).read_timeout);
-            self.flights.joinable_until(id, until);
-            self.deadlines.arm(id.0, until, false);
+            self.flights.joinable_until(id, joinable_until);
+            self.deadlines.arm(id.0, joinable_until, false);
         } else {
             self.flights.unlist(id);
         }

@@ -49,9 +49,11 @@ fn register(engine: &mut Engine, name: &str, policies: &Policies) -> UseCaseId {
         .register(&UseCaseOptions {
             key_type: "id",
             use_case: name,
-            policy: leaves.resolve(),
-            read_timeout: Duration::from_millis(50),
-            source_timeout: Some(Duration::from_secs(1)),
+            call: CallOptions {
+                policy: leaves.resolve(),
+                read_timeout: Duration::from_millis(50),
+                source_timeout: Some(Duration::from_secs(1)),
+            },
         })
         .unwrap()
 }

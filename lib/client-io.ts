@@ -1,0 +1,106 @@
+import { openEnvelope, sealEnvelope, isSealed, needsSealing } from "./envelope";
+import { DialCacheRedisPayloadError, DialCacheRedisProtocolError } from "./errors";
+import type { RemoteLayer } from "./instance";
+import type { DialCacheRedisClient, RedisCachePayload, RedisReadContext, RedisWriteRequest } from "./redis-types";
+
+/** How a read through a caller's client ended, as the engine takes it. */
+export const READ_HIT = 0;
+export const READ_MISS = 1;
+export const READ_FAILED = 2;
+
+/** A read under way in a caller's client. */
+export interface ClientRead {
+  /** Tells the client that nobody waits any more. */
+  abort(reason: unknown): void;
+}
+
+/**
+ * Reads through a caller's client.
+ * @param settled - Told once how it ended: with a payload ready for the serializer, with nothing, or with an error.
+ */
+export function startClientRead(
+  client: DialCacheRedisClient,
+  valueKey: string,
+  timeoutMs: number,
+  settled: (result: number, value: unknown) => void,
+): ClientRead {
+  const read = new Cancellation();
+  let reply: unknown;
+  try {
+    reply = client.read({ valueKey }, contextOf(read, timeoutMs));
+  } catch (error) {
+    settled(READ_FAILED, error);
+    return read;
+  }
+  Promise.resolve(reply)
+    .then(payloadOf)
+    .then(
+      (payload) => settled(payload === null ? READ_MISS : READ_HIT, payload),
+      (error: unknown) => settled(READ_FAILED, error),
+    );
+  return read;
+}
+
+/** Writes a serialized value through a caller's client. */
+export async function writeThroughClient(
+  remote: RemoteLayer,
+  request: Omit<RedisWriteRequest, "value">,
+  payload: string | Uint8Array,
+): Promise<boolean> {
+  const value = needsSealing(payload, remote.compression) ? await sealEnvelope(payload, remote.compression) : asPayload(payload);
+  const stored: unknown = await remote.client.write({ ...request, value });
+  if (typeof stored !== "boolean") throw new DialCacheRedisProtocolError("write() of the Redis client must return a boolean");
+  return stored;
+}
+
+/** An abort controller that is made only for clients that look at the signal. */
+class Cancellation implements ClientRead {
+  #controller: AbortController | undefined;
+  #aborted = false;
+  #reason: unknown;
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#aborted) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.#aborted = true;
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+  }
+}
+
+function contextOf(read: Cancellation, timeoutMs: number): RedisReadContext {
+  return {
+    timeoutMs,
+    get signal() {
+      return read.signal;
+    },
+  };
+}
+
+/** The payload of a client's reply, out of its envelope. */
+function payloadOf(reply: unknown): RedisCachePayload | null | Promise<RedisCachePayload> {
+  if (reply === null) return null;
+  if (typeof reply === "string") return reply;
+  if (reply instanceof Uint8Array) return opened(reply);
+  if (typeof reply === "object" && reply !== null && "payload" in reply) {
+    const { payload, createdAtMs } = reply as { payload: unknown; createdAtMs: unknown };
+    if (typeof createdAtMs === "number" && typeof payload === "string") return payload;
+    if (typeof createdAtMs === "number" && payload instanceof Uint8Array) return opened(payload);
+  }
+  throw new DialCacheRedisPayloadError("read() of the Redis client must return a string, a Buffer, { payload, createdAtMs } or null");
+}
+
+function opened(bytes: Uint8Array): RedisCachePayload | Promise<RedisCachePayload> {
+  return isSealed(bytes) ? openEnvelope(bytes) : asPayload(bytes);
+}
+
+function asPayload(payload: string | Uint8Array): RedisCachePayload {
+  if (typeof payload === "string" || Buffer.isBuffer(payload)) return payload;
+  return Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
+}

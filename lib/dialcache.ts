@@ -1,0 +1,205 @@
+import { installedClock } from "./clock";
+import { DialCacheContext } from "./context";
+import { UseCaseIsAlreadyRegisteredError } from "./errors";
+import { Instance, type RemoteLayer } from "./instance";
+import { guardLogger } from "./logger";
+import { guardMetrics } from "./metrics";
+import { type Operation, Operations } from "./operation";
+import { integer, MAX_TIMEOUT_MS } from "./option-reader";
+import {
+  type ResolvedRedis,
+  resolveCachedOptions,
+  resolveDialCacheOptions,
+  resolveGetOrLoadOptions,
+} from "./options";
+import { nativeOf, RedisClient } from "./redis-client";
+import type { Awaitable } from "./serializer";
+import { coalescingState, type DialCacheStats, snapshot } from "./stats";
+import type {
+  AnyFunction,
+  CachedFn,
+  CachedOptions,
+  CoalescingState,
+  DialCacheConfig,
+  GetOrLoadOptions,
+} from "./types";
+import { UseCase } from "./use-case";
+
+/** Whether an answer is a hit and nothing else: its number is then the slot's. */
+const PLAIN_HIT = 1 << 27;
+
+/**
+ * Caches the results of functions: for one request, in this process, and in Redis or Valkey. Off until `enable()`. No
+ * failure or delay of the cache reaches a caller: its source runs instead.
+ */
+export class DialCache {
+  readonly #context = new DialCacheContext();
+  readonly #instance: Instance;
+  readonly #operations: Operations;
+  readonly #registered = new Set<string>();
+  /** The client this instance made, and therefore closes. */
+  readonly #owned: RedisClient | undefined;
+
+  /** @throws TypeError or RangeError naming a bad option. */
+  constructor(config: DialCacheConfig = {}) {
+    const options = resolveDialCacheOptions(config);
+    const owned = ownedClient(options.redis);
+    const logger = guardLogger(options.logger);
+    const metrics = options.metrics === undefined ? undefined : guardMetrics(options.metrics);
+    this.#owned = owned;
+    this.#instance = new Instance(options, remoteLayer(options.redis, owned), installedClock(), logger, metrics);
+    this.#operations = new Operations(this.#instance);
+  }
+
+  /** Runs `fn` with caching on, for it and the asynchronous work it awaits. Scopes nest. */
+  enable<T>(fn: () => Awaitable<T>): Promise<T> {
+    return this.#context.enable(fn);
+  }
+
+  /** Runs `fn` with caching off. Nothing stored is dropped. */
+  disable<T>(fn: () => Awaitable<T>): Promise<T> {
+    return this.#context.disable(fn);
+  }
+
+  /** Same as {@link DialCache.enable}. */
+  withEnabled<T>(fn: () => Awaitable<T>): Promise<T> {
+    return this.#context.enable(fn);
+  }
+
+  /** Same as {@link DialCache.disable}. */
+  withDisabled<T>(fn: () => Awaitable<T>): Promise<T> {
+    return this.#context.disable(fn);
+  }
+
+  /** Whether caching is on for the running asynchronous call chain. */
+  isEnabled(): boolean {
+    return this.#context.isEnabled();
+  }
+
+  /**
+   * Wraps `fn` so that calls in an enabled scope are cached. The name `useCase` can be registered once per instance.
+   * @throws TypeError or RangeError naming a bad option, UseCaseIsAlreadyRegisteredError, UseCaseNameIsReservedError.
+   */
+  cached<Fn extends AnyFunction>(fn: Fn, options: CachedOptions<Fn>): CachedFn<Fn> {
+    requireFunction(fn, "cached()");
+    const resolved = resolveCachedOptions(options);
+    if (this.#registered.has(resolved.useCase)) throw new UseCaseIsAlreadyRegisteredError(resolved.useCase);
+    const operation = this.#operations.get(resolved.keyType, resolved.useCase);
+    const useCase = new UseCase(this.#instance, operation, resolved);
+    const lookup = useCase.lookup();
+    this.#registered.add(resolved.useCase);
+
+    const context = this.#context;
+    const { slots } = this.#instance;
+    const cacheKey = resolved.cacheKey as (...args: unknown[]) => unknown;
+    return function (this: unknown, ...args: unknown[]): Promise<unknown> {
+      const scope = context.current();
+      if (scope === undefined) {
+        operation.recorder.disabled("noop", "context");
+        return plainCall(fn, this, args);
+      }
+      let spec: unknown;
+      try {
+        spec = cacheKey(...args);
+      } catch (error) {
+        return useCase.keyFailed(error, { fn, self: this, args });
+      }
+      if (lookup !== undefined && typeof spec === "string") {
+        const answer = lookup(spec);
+        if (answer < PLAIN_HIT) return slots[answer] as Promise<unknown>;
+        return useCase.follow(answer, "noop", { fn, self: this, args });
+      }
+      return useCase.call(scope, spec, { fn, self: this, args });
+    } as CachedFn<Fn>;
+  }
+
+  /**
+   * One call of `load` through the cache, for what is computed in one place only. Registers nothing; calls of one
+   * `useCase` and `key` must agree on what the value means.
+   * @throws TypeError or RangeError naming a bad option, synchronously; UseCaseNameIsReservedError.
+   */
+  getOrLoad<V>(load: () => Awaitable<V>, options: GetOrLoadOptions<V>): Promise<V> {
+    requireFunction(load, "getOrLoad()");
+    const resolved = resolveGetOrLoadOptions(options);
+    const scope = this.#context.current();
+    const operation = this.#operation(resolved.keyType, resolved.useCase);
+    if (scope === undefined) {
+      operation.recorder.disabled("noop", "context");
+      return plainCall(load, undefined, []) as Promise<V>;
+    }
+    const useCase = new UseCase(this.#instance, operation, resolved);
+    return useCase.call(scope, resolved.key, { fn: load, self: undefined, args: [] }) as Promise<V>;
+  }
+
+  /** Not available in this version. */
+  invalidateRemote(_keyType: string, _id: string | number | bigint, _futureBufferMs = 0): Promise<void> {
+    return Promise.reject(new TypeError("invalidateRemote() is not available in this version"));
+  }
+
+  /** The flights of this instance that are not answered yet. */
+  getCoalescingState(): CoalescingState {
+    return coalescingState(this.#instance);
+  }
+
+  /** What was counted since this instance was made. */
+  stats(): DialCacheStats {
+    return snapshot(this.#instance, this.#operations.all());
+  }
+
+  /**
+   * Waits for background writes.
+   * @param options - `timeoutMs`: how long, in milliseconds.
+   * @returns True when none is pending any more, false when the time was over.
+   */
+  async drain(options: { readonly timeoutMs: number }): Promise<boolean> {
+    const place = { api: "drain()", path: "" };
+    const limit = integer(options?.timeoutMs, place, "timeoutMs", { min: 0, max: MAX_TIMEOUT_MS, unit: "milliseconds" });
+    return await this.#instance.drain(limit);
+  }
+
+  /**
+   * Turns the Redis layer off: pending reads fail open, and calls go on with the local layer and their source. A client
+   * this instance made is closed; one that was given is not. Later calls do nothing.
+   */
+  close(): Promise<void> {
+    this.#instance.close();
+    this.#owned?.close();
+    return Promise.resolve();
+  }
+
+  /** Waits up to a second for background writes, then closes. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#instance.drain(DISPOSE_DRAIN_MS);
+    await this.close();
+  }
+
+  #operation(keyType: string, useCase: string): Operation {
+    return this.#operations.get(keyType, useCase);
+  }
+}
+
+const DISPOSE_DRAIN_MS = 1_000;
+
+/** A call as if there were no cache: always a promise, a synchronous throw rejects it. */
+function plainCall(fn: AnyFunction, self: unknown, args: unknown[]): Promise<unknown> {
+  try {
+    return Promise.resolve(Reflect.apply(fn, self, args));
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+function requireFunction(fn: unknown, method: string): void {
+  if (typeof fn !== "function") throw new TypeError(`${method} takes a function, got ${fn === null ? "null" : typeof fn}`);
+}
+
+function ownedClient(redis: ResolvedRedis | undefined): RedisClient | undefined {
+  return redis?.url === undefined ? undefined : new RedisClient({ url: redis.url });
+}
+
+function remoteLayer(redis: ResolvedRedis | undefined, owned: RedisClient | undefined): RemoteLayer | undefined {
+  const client = owned ?? redis?.client;
+  if (redis === undefined || client === undefined) return undefined;
+  const { readTimeoutMs, serializer, compression } = redis;
+  return { client, native: nativeOf(client) !== undefined, readTimeoutMs, serializer, compression };
+}

@@ -1,0 +1,33 @@
+import { openPayload, sealPayload } from "./native";
+import type { ResolvedCompression } from "./options";
+import type { RedisCachePayload } from "./redis-types";
+
+/** First bytes with a meaning in the envelope of binary payloads: an escape, and compressed text or bytes. */
+const LAST_MARKER = 2;
+const LONGEST_UTF8 = 3;
+
+/** Whether the bytes may be more than themselves. */
+export function isSealed(bytes: Uint8Array): boolean {
+  return bytes.length > 0 && (bytes[0] as number) <= LAST_MARKER;
+}
+
+/** Whether a payload may have to be compressed or escaped. */
+export function needsSealing(payload: string | Uint8Array, compression: ResolvedCompression | undefined): boolean {
+  if (typeof payload !== "string" && isSealed(payload)) return true;
+  if (compression === undefined) return false;
+  const longest = typeof payload === "string" ? payload.length * LONGEST_UTF8 : payload.length;
+  return longest >= compression.thresholdBytes;
+}
+
+/** Compresses or escapes a payload, off the event loop. */
+export function sealEnvelope(
+  payload: string | Uint8Array,
+  compression: ResolvedCompression | undefined,
+): Promise<RedisCachePayload> {
+  return sealPayload(payload as string | Buffer, compression ?? null);
+}
+
+/** Takes a payload out of its envelope, off the event loop. What is corrupt or too big is handed on as it is. */
+export function openEnvelope(bytes: Uint8Array): Promise<RedisCachePayload> {
+  return openPayload(bytes as Buffer);
+}

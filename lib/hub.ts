@@ -1,0 +1,115 @@
+import { type Failure, Hub } from "./native";
+
+/** Who hears what became of an engine's requests. */
+export interface Listener {
+  /** Brings an installed clock's time to the engine before it is told anything. */
+  tick(): void;
+  /** A flight's request is over: see `Reply` in the binding. */
+  replied(flight: number, reply: number, value: unknown): void;
+}
+
+/** Who hears of a client's changes. */
+export interface ClientListener {
+  statusChanged(status: string): void;
+  credentialsWanted(request: number): void;
+}
+
+/** Hears what became of a client's own request: see `Reply` in the binding. */
+export type CallListener = (reply: number, value: unknown) => void;
+
+const PLACES = 4;
+const CALL = -1;
+const STATUS = -2;
+
+// Before fake timers replace it: what the I/O thread brought must not wait for a test's clock.
+const realSetImmediate = setImmediate;
+
+const clients = new Map<number, WeakRef<ClientListener>>();
+const calls = new Map<number, CallListener>();
+/** Instances with requests under way. The others are not held here, so that they can be collected. */
+const listeners = new Map<number, { listener: Listener; requests: number }>();
+let lastCall = 0;
+let idlers: (() => void)[] = [];
+
+/** This thread's lines to its I/O thread, which starts with the first native client. */
+export const hub = new Hub(onWake);
+
+/** An instance's engine has made a request: it is to hear what becomes of it. */
+export function expectReply(number: number, listener: Listener): void {
+  const entry = listeners.get(number);
+  if (entry === undefined) listeners.set(number, { listener, requests: 1 });
+  else entry.requests += 1;
+}
+
+/** A number for a client's request. */
+export function nextCall(): number {
+  lastCall = (lastCall + 1) % 0x1_0000_0000;
+  return lastCall;
+}
+
+/** A client has made the request of this number, unless it failed at once. */
+export function expectCall(call: number, failure: Failure | null, listener: CallListener, failed: number): void {
+  if (failure === null) calls.set(call, listener);
+  else listener(failed, failure);
+}
+
+export function addClient(id: number, client: ClientListener): void {
+  clients.set(id, new WeakRef(client));
+  collected.register(client, id);
+}
+
+const collected = new FinalizationRegistry<number>((id) => clients.delete(id));
+
+/** Resolves when no request to Redis is waited for. */
+export function whenIdle(): Promise<void> {
+  if (hub.waiting() === 0 && !hub.hasMore()) return Promise.resolve();
+  return new Promise((resolve) => idlers.push(resolve));
+}
+
+function onWake(): void {
+  for (const { listener } of listeners.values()) guarded(() => listener.tick());
+  const events = hub.drain();
+  for (let place = 0; place < events.length; place += PLACES) {
+    const target = events[place] as number;
+    const number = events[place + 1] as number;
+    const reply = events[place + 2] as number;
+    const value = events[place + 3];
+    guarded(() => dispatch(target, number, reply, value));
+  }
+  // The rest in a later turn, after timers had theirs.
+  if (hub.hasMore()) realSetImmediate(onWake);
+  else if (hub.waiting() === 0 && idlers.length > 0) {
+    const waiting = idlers;
+    idlers = [];
+    for (const resolve of waiting) resolve();
+  }
+}
+
+function dispatch(target: number, number: number, reply: number, value: unknown): void {
+  if (target >= 0) {
+    const entry = listeners.get(target);
+    if (entry === undefined) return;
+    entry.requests -= 1;
+    if (entry.requests === 0) listeners.delete(target);
+    entry.listener.replied(number, reply, value);
+  } else if (target === CALL) {
+    const listener = calls.get(number);
+    calls.delete(number);
+    listener?.(reply, value);
+  } else {
+    const client = clients.get(number)?.deref();
+    if (target === STATUS) client?.statusChanged(value as string);
+    else client?.credentialsWanted(reply);
+  }
+}
+
+/** One listener's bug must not keep the others waiting: it surfaces as an uncaught exception of its own. */
+function guarded(fn: () => void): void {
+  try {
+    fn();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}

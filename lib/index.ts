@@ -1,0 +1,20 @@
+export { CacheLayer, DialCacheKeyConfig, type DialCacheKeyConfigInit, type LayerConfig, type ShadowConfig } from "./config";
+export { DialCacheContext } from "./context";
+export { DialCache } from "./dialcache";
+export * from "./errors";
+export {
+  type CacheKeySpec,
+  DialCacheKey,
+  type DialCacheKeyInit,
+  invalidationPrefix,
+  type KeyArgs,
+  type KeyScalar,
+  normalizeArgs,
+  redisClusterHashTag,
+} from "./key";
+export type { Logger } from "./logger";
+export type * from "./metrics";
+export { type LateReplyStats, RedisClient, type RedisClientStats, type RedisClientStatus } from "./redis-client";
+export { type Awaitable, BufferSerializer, JsonSerializer, type Serializer, StringSerializer } from "./serializer";
+export type { DialCacheStats, LayerCounts, UseCaseStats } from "./stats";
+export type * from "./types";

@@ -1,0 +1,190 @@
+import type { Clock } from "./clock";
+import { DialCacheClosedError } from "./errors";
+import { expectReply, hub, type Listener } from "./hub";
+import type { Leader } from "./leader";
+import type { Logger } from "./logger";
+import type { GuardedMetrics } from "./metrics";
+import { DUE_LINGER, FAILED, type NativeEngine, NUMBER, NUMBER_BITS, RemoteKind, TIMED_OUT } from "./native";
+import type { Leaves } from "./config";
+import type { DialCacheKey } from "./key";
+import type { ResolvedCompression, ResolvedDialCacheOptions } from "./options";
+import { policyOverlay } from "./policy-overlay";
+import { nativeOf } from "./redis-client";
+import type { DialCacheRedisClient } from "./redis-types";
+import { detached } from "./root";
+import type { Serializer } from "./serializer";
+import { DeadlineTimer } from "./timer";
+
+/** How an instance reaches Redis. */
+export interface RemoteLayer {
+  readonly client: DialCacheRedisClient;
+  /** Whether the engine itself reads and writes, on the native thread. */
+  readonly native: boolean;
+  readonly readTimeoutMs: number;
+  readonly serializer: Serializer<unknown>;
+  readonly compression: ResolvedCompression | undefined;
+}
+
+/**
+ * What JavaScript keeps for one engine: the live values, the promises of its flights, and who waits for what. Numbers of
+ * slots and flights index these arrays; the engine hands them out.
+ */
+export class Instance implements Listener {
+  readonly engine: NativeEngine;
+  readonly clock: Clock | undefined;
+  readonly metrics: GuardedMetrics | undefined;
+  readonly logger: Logger;
+  readonly namespace: string;
+  readonly localMaxSize: number;
+  readonly localTimings: boolean;
+  /** Asks the config provider; undefined without one. */
+  readonly provider: ((key: DialCacheKey) => Leaves | undefined | PromiseLike<Leaves | undefined>) | undefined;
+  /** Undefined without Redis, and after `close()`. */
+  remote: RemoteLayer | undefined;
+
+  /** Settled promises of local values, by slot: handing one out costs less than making one. */
+  readonly slots: (Promise<unknown> | undefined)[] = [];
+  /** Promises that may be joined, by flight. */
+  readonly flights: (Promise<unknown> | undefined)[] = [];
+  /** Leaders that wait, by flight. */
+  readonly waiting: (Leader | undefined)[] = [];
+
+  readonly #timer: DeadlineTimer;
+  #number = -1;
+  #pendingWrites = 0;
+  #nativeReads = 0;
+  #drained: (() => void)[] = [];
+
+  constructor(
+    options: ResolvedDialCacheOptions,
+    remote: RemoteLayer | undefined,
+    clock: Clock | undefined,
+    logger: Logger,
+    metrics: GuardedMetrics | undefined,
+  ) {
+    this.clock = clock;
+    this.logger = logger;
+    this.metrics = metrics;
+    this.namespace = options.namespace;
+    this.localMaxSize = options.localMaxSize;
+    this.localTimings = options.localTimings;
+    this.provider = policyOverlay(options.cacheConfigProvider);
+    this.remote = remote;
+    const kind = remote === undefined ? RemoteKind.None : remote.native ? RemoteKind.Native : RemoteKind.JavaScript;
+    const compression = remote?.compression;
+    this.engine = hub.engine({
+      namespace: options.namespace,
+      localMaxSize: options.localMaxSize,
+      tinyLfu: options.localPolicy === "tinyLfu",
+      remote: kind,
+      installedClock: clock !== undefined,
+      ...(compression === undefined ? {} : { compression }),
+    });
+    const native = nativeOf(remote?.client);
+    if (remote?.native === true && native !== undefined) this.#number = this.engine.attach(native);
+    this.#timer = new DeadlineTimer(this.engine, clock, () => this.#due());
+  }
+
+  /** Monotonic milliseconds. */
+  now(): number {
+    return this.clock === undefined ? performance.now() : this.clock.now();
+  }
+
+  /** Milliseconds since the Unix epoch. */
+  wallNow(): number {
+    return this.clock === undefined ? Date.now() : this.clock.wallNow();
+  }
+
+  /** Brings an installed clock's time to the engine. To be called before the engine is told anything. */
+  tick(): void {
+    if (this.clock !== undefined) this.engine.setNow(this.clock.now());
+  }
+
+  /** Sets the timer as the engine wants it. */
+  syncTimer(): void {
+    if (this.engine.timerChanged()) this.#timer.sync();
+  }
+
+  /** Keeps an accepted value where the engine put it. */
+  keep(slot: number, value: unknown): void {
+    this.slots[slot] = detached(value);
+  }
+
+  /** Drops the values of freed slots, which the engine then uses again. */
+  dropFreed(): void {
+    for (const slot of this.engine.takeFreed()) this.slots[slot] = undefined;
+  }
+
+  /** The native client reads or writes for a flight. */
+  requested(read: boolean): void {
+    if (read) this.#nativeReads += 1;
+    expectReply(this.#number, this);
+  }
+
+  replied(flight: number, reply: number, value: unknown): void {
+    this.waiting[flight]?.replied(reply, value);
+  }
+
+  /** A leader no longer waits for the native client. */
+  readOver(): void {
+    this.#nativeReads -= 1;
+  }
+
+  /** Deadlines armed here and on the native thread. */
+  get armedTimers(): number {
+    return this.engine.gauges().timers + (this.clock === undefined ? this.#nativeReads : 0);
+  }
+
+  get pendingWrites(): number {
+    return this.#pendingWrites;
+  }
+
+  writeBegun(): void {
+    this.#pendingWrites += 1;
+  }
+
+  writeEnded(): void {
+    this.#pendingWrites -= 1;
+    if (this.#pendingWrites > 0 || this.#drained.length === 0) return;
+    const drained = this.#drained;
+    this.#drained = [];
+    for (const resolve of drained) resolve();
+  }
+
+  /** Resolves with true once no write is pending, with false after `timeoutMs` milliseconds. */
+  drain(timeoutMs: number): Promise<boolean> {
+    if (this.#pendingWrites === 0) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const timers = this.clock ?? { setTimeout, clearTimeout: (handle: unknown) => clearTimeout(handle as NodeJS.Timeout) };
+      const drained = (): void => {
+        timers.clearTimeout(handle);
+        resolve(true);
+      };
+      const handle = timers.setTimeout(() => {
+        this.#drained = this.#drained.filter((other) => other !== drained);
+        resolve(false);
+      }, timeoutMs);
+      this.#drained.push(drained);
+    });
+  }
+
+  /** Turns the Redis layer off; pending reads fail. */
+  close(): void {
+    if (this.remote === undefined) return;
+    this.remote = undefined;
+    this.tick();
+    const error = new DialCacheClosedError();
+    for (const flight of this.engine.closeRemote()) this.waiting[flight]?.replied(FAILED, error);
+    this.syncTimer();
+  }
+
+  #due(): void {
+    this.tick();
+    for (let due = this.engine.popDue(); due >= 0; due = this.engine.popDue()) {
+      const flight = due & NUMBER;
+      if (due >> NUMBER_BITS === DUE_LINGER) this.flights[flight] = undefined;
+      else this.waiting[flight]?.replied(TIMED_OUT, undefined);
+    }
+    this.#timer.sync();
+  }
+}

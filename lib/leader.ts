@@ -1,0 +1,390 @@
+import { type ClientRead, startClientRead, writeThroughClient } from "./client-io";
+import { FallbackTimeoutError, RedisReadTimeoutError } from "./errors";
+import type { Instance, RemoteLayer } from "./instance";
+import type { MetricLayer } from "./metrics";
+import {
+  FAILED,
+  FREED,
+  JOINABLE,
+  LOAD,
+  MISS,
+  NUMBER,
+  READ,
+  READ_ELSEWHERE,
+  READ_REFUSED,
+  REFUSED_STALE,
+  REFUSED_TIMED_OUT,
+  STALE,
+  TIMED_OUT,
+  TIMER,
+  WRITE,
+  WRITE_FAILED,
+  WRITTEN,
+} from "./native";
+import { failureError } from "./redis-client";
+import { isThenable } from "./thenable";
+import type { Call, UseCase } from "./use-case";
+
+/** What a leader waits for. Whatever else settles meanwhile is late, and ignored. */
+const NOTHING = 0;
+const READING = 1;
+const SOURCING = 2;
+const WRITING = 3;
+
+const MS_PER_SECOND = 1_000;
+
+/**
+ * One leader's call on its way through Redis read, serializer, source and write-back. The engine decides each step; this
+ * runs user code, always in continuations of the leader's own call, so that it sees the caller's async context.
+ */
+export class Leader {
+  /** What the caller and every follower get. */
+  readonly promise: Promise<unknown>;
+  readonly #instance: Instance;
+  readonly #useCase: UseCase;
+  readonly #flight: number;
+  readonly #call: Call;
+  /** Layer whose miss the source makes up for. */
+  readonly #layer: MetricLayer;
+  // Kept here, so that closing the instance does not change a call that is under way.
+  readonly #remote: RemoteLayer | undefined;
+  #resolve!: (value: unknown) => void;
+  #reject!: (error: unknown) => void;
+
+  #waitsFor = NOTHING;
+  #resume: (() => void) | undefined;
+  #reply = FAILED as number;
+  #value: unknown;
+  #clientRead: ClientRead | undefined;
+  #since = 0;
+
+  constructor(useCase: UseCase, flight: number, layer: MetricLayer, call: Call) {
+    this.#instance = useCase.instance;
+    this.#useCase = useCase;
+    this.#flight = flight;
+    this.#layer = layer;
+    this.#call = call;
+    this.#remote = useCase.instance.remote;
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  /** Begins as the engine said: with a read, or with the source. */
+  start(kind: number): void {
+    const { flights, waiting } = this.#instance;
+    flights[this.#flight] = this.promise;
+    waiting[this.#flight] = this;
+    switch (kind) {
+      case READ:
+        this.#instance.requested(true);
+        this.#wait(READING).then(() => {
+          this.#instance.readOver();
+          this.#afterRead();
+        }, this.#reject);
+        break;
+      case READ_ELSEWHERE:
+        this.#wait(READING).then(() => this.#afterRead(), this.#reject);
+        this.#instance.syncTimer();
+        this.#readThroughClient();
+        break;
+      case READ_REFUSED: {
+        const error = failureError(this.#instance.engine.takeRefused());
+        this.#wait(READING).then(() => this.#afterRead(), this.#reject);
+        this.replied(FAILED, error);
+        break;
+      }
+      default:
+        this.#runSource();
+    }
+  }
+
+  /**
+   * What the leader waits for is over. Called from a native callback or a timer: it only lets the leader's own
+   * continuation run.
+   */
+  replied(reply: number, value: unknown): void {
+    const resume = this.#resume;
+    if (reply === STALE || resume === undefined) return;
+    this.#resume = undefined;
+    this.#waitsFor = NOTHING;
+    this.#reply = reply;
+    this.#value = value;
+    resume();
+  }
+
+  #wait(what: number): Promise<void> {
+    this.#waitsFor = what;
+    if (this.#useCase.recorder.observed) this.#since = this.#instance.now();
+    return new Promise((resolve) => {
+      this.#resume = resolve;
+    });
+  }
+
+  #elapsed(): number {
+    return (this.#instance.now() - this.#since) / MS_PER_SECOND;
+  }
+
+  #readThroughClient(): void {
+    const remote = this.#remote as RemoteLayer;
+    const valueKey = this.#instance.engine.valueKey(this.#flight);
+    this.#clientRead = startClientRead(remote.client, valueKey, this.#useCase.readTimeoutMs, (result, value) => {
+      if (this.#waitsFor !== READING) return;
+      this.#instance.tick();
+      this.replied(this.#instance.engine.readSettled(this.#flight, result), value);
+      this.#instance.syncTimer();
+    });
+  }
+
+  #afterRead(): void {
+    const { recorder } = this.#useCase;
+    if (recorder.observed) recorder.got("remote", this.#elapsed());
+    switch (this.#reply) {
+      case LOAD:
+        this.#load(this.#value as string | Buffer);
+        return;
+      case MISS:
+        recorder.miss("remote");
+        break;
+      case TIMED_OUT: {
+        const error = new RedisReadTimeoutError(this.#useCase.name, this.#useCase.readTimeoutMs);
+        this.#clientRead?.abort(error);
+        this.#readFailed(error);
+        break;
+      }
+      default: {
+        const error = this.#value instanceof Error || this.#clientRead !== undefined ? this.#value : failureError(this.#value);
+        this.#clientRead?.abort(error);
+        this.#readFailed(error);
+      }
+    }
+    this.#runSource();
+  }
+
+  #readFailed(error: unknown): void {
+    this.#useCase.recorder.error("remote", "cache_read");
+    this.#useCase.recorder.warn("the Redis read failed, the source runs instead", error);
+  }
+
+  #load(payload: string | Buffer): void {
+    const { recorder, serializer } = this.#useCase;
+    const since = recorder.observed ? this.#instance.now() : 0;
+    const done = (): void => {
+      if (recorder.observed) recorder.serialized("load", (this.#instance.now() - since) / MS_PER_SECOND);
+    };
+    const failed = (error: unknown): void => {
+      done();
+      this.#instance.tick();
+      this.#instance.engine.loadFailed(this.#flight);
+      recorder.error("remote", "serialization_load");
+      recorder.warn("the serializer rejected a payload, the source runs and replaces it", error);
+      recorder.miss("remote");
+      this.#runSource();
+    };
+    const loaded = (value: unknown): void => {
+      done();
+      this.#instance.tick();
+      this.#place(this.#instance.engine.loaded(this.#flight), value);
+      this.#end();
+      this.#resolve(value);
+    };
+    let value: unknown;
+    try {
+      value = serializer.load(payload);
+    } catch (error) {
+      failed(error);
+      return;
+    }
+    if (isThenable(value)) Promise.resolve(value).then(loaded, failed).catch(this.#reject);
+    else loaded(value);
+  }
+
+  #runSource(): void {
+    const { engine } = this.#instance;
+    this.#instance.tick();
+    engine.sourceStarted(this.#flight);
+    const timedOut = this.#wait(SOURCING);
+    if (this.#useCase.fallbackTimeoutMs !== undefined) {
+      this.#instance.syncTimer();
+      timedOut.then(() => this.#sourceTimedOut()).catch(this.#reject);
+    }
+    const { fn, self, args } = this.#call;
+    let result: unknown;
+    try {
+      result = Reflect.apply(fn, self, args);
+    } catch (error) {
+      result = Promise.reject(error);
+    }
+    Promise.resolve(result)
+      .then(
+        (value) => this.#accept(value),
+        (error: unknown) => this.#fail(error),
+      )
+      .catch(this.#reject);
+  }
+
+  #accept(value: unknown): void {
+    if (this.#waitsFor !== SOURCING) return;
+    this.#settleSource();
+    const packed = this.#instance.engine.sourceSettled(this.#flight, true);
+    if (packed < 0) {
+      this.#refused(packed);
+      return;
+    }
+    this.#place(packed, value);
+    this.#observeSource();
+    if ((packed & WRITE) === 0) {
+      this.#end();
+      this.#resolve(value);
+      return;
+    }
+    this.#instance.writeBegun();
+    if ((packed & JOINABLE) === 0) this.#instance.flights[this.#flight] = undefined;
+    const write = this.#dump(value);
+    this.#resolve(value);
+    write();
+  }
+
+  #fail(error: unknown): void {
+    if (this.#waitsFor !== SOURCING) return;
+    this.#settleSource();
+    const packed = this.#instance.engine.sourceSettled(this.#flight, false);
+    if (packed === REFUSED_TIMED_OUT || packed === REFUSED_STALE) {
+      this.#refused(packed);
+      return;
+    }
+    this.#instance.syncTimer();
+    this.#observeSource();
+    this.#useCase.recorder.error(this.#layer, "fallback", true);
+    this.#end();
+    this.#reject(error);
+  }
+
+  #settleSource(): void {
+    this.#waitsFor = NOTHING;
+    this.#resume = undefined;
+    this.#instance.tick();
+  }
+
+  /** The engine says the deadline had passed, though no timer had fired yet. */
+  #refused(packed: number): void {
+    this.#instance.syncTimer();
+    if (packed !== REFUSED_STALE) this.#sourceTimedOut();
+  }
+
+  #sourceTimedOut(): void {
+    this.#observeSource();
+    this.#useCase.recorder.error(this.#layer, "fallback", true);
+    this.#end();
+    this.#reject(new FallbackTimeoutError(this.#useCase.name, this.#useCase.fallbackTimeoutMs as number));
+  }
+
+  #observeSource(): void {
+    if (this.#useCase.recorder.observed) this.#useCase.recorder.fellBack(this.#layer, this.#elapsed());
+  }
+
+  /** Keeps a value in the slot the engine chose, if it chose one. */
+  #place(packed: number, value: unknown): void {
+    const slot = packed & NUMBER;
+    if (slot !== NUMBER) this.#instance.keep(slot, value);
+    if ((packed & FREED) !== 0) this.#instance.dropFreed();
+    if ((packed & TIMER) !== 0) this.#instance.syncTimer();
+  }
+
+  /** Starts dumping. What is returned goes on to the write, once the caller has its answer. */
+  #dump(value: unknown): () => void {
+    const { recorder, serializer } = this.#useCase;
+    const since = recorder.observed ? this.#instance.now() : 0;
+    const failed = (error: unknown): void => this.#dumpFailed(error);
+    const done = (payload: unknown): void => {
+      if (recorder.observed) recorder.serialized("dump", (this.#instance.now() - since) / MS_PER_SECOND);
+      this.#write(payload);
+    };
+    let dumped: unknown;
+    try {
+      dumped = serializer.dump(value);
+    } catch (error) {
+      return () => failed(error);
+    }
+    if (!isThenable(dumped)) return () => done(dumped);
+    const settled = Promise.resolve(dumped).then(done, failed);
+    return () => {
+      settled.catch(failed);
+    };
+  }
+
+  #dumpFailed(error: unknown): void {
+    this.#instance.tick();
+    this.#instance.engine.dumpFailed(this.#flight);
+    this.#useCase.recorder.error("remote", "serialization_dump");
+    this.#useCase.recorder.warn("a value could not be serialized for Redis, it is not written", error);
+    this.#writeOver();
+  }
+
+  #write(payload: unknown): void {
+    if (typeof payload !== "string" && !(payload instanceof Uint8Array)) {
+      this.#dumpFailed(new TypeError("dump() must return a string or a Buffer"));
+      return;
+    }
+    const remote = this.#remote as RemoteLayer;
+    const { engine } = this.#instance;
+    if (this.#useCase.recorder.observed) this.#useCase.recorder.size(Buffer.byteLength(payload));
+    if (!remote.native) {
+      this.#writeThroughClient(remote, payload);
+      return;
+    }
+    this.#instance.waiting[this.#flight] = this;
+    const failure = engine.write(this.#flight, payload as string | Buffer, this.#instance.wallNow());
+    if (failure !== null) {
+      this.#writeFailed(failureError(failure));
+      return;
+    }
+    this.#instance.requested(false);
+    this.#wait(WRITING).then(() => {
+      if (this.#reply === WRITE_FAILED) this.#writeFailed(failureError(this.#value));
+      else if (this.#reply === WRITTEN) this.#writeOver();
+    }, this.#reject);
+  }
+
+  #writeThroughClient(remote: RemoteLayer, payload: string | Uint8Array): void {
+    const { engine } = this.#instance;
+    const request = {
+      valueKey: engine.valueKey(this.#flight),
+      cacheTtlMs: engine.remoteTtlMs(this.#flight),
+    };
+    const settled = (stored: boolean): void => {
+      this.#instance.tick();
+      engine.writeSettled(this.#flight, stored);
+    };
+    writeThroughClient(remote, request, payload).then(
+      (stored) => {
+        settled(stored);
+        this.#writeOver();
+      },
+      (error: unknown) => {
+        settled(false);
+        this.#writeFailed(error);
+      },
+    );
+  }
+
+  #writeFailed(error: unknown): void {
+    this.#useCase.recorder.error("remote", "cache_write");
+    this.#useCase.recorder.warn("the Redis write failed", error);
+    this.#writeOver();
+  }
+
+  #writeOver(): void {
+    this.#end();
+    this.#instance.syncTimer();
+    this.#instance.writeEnded();
+  }
+
+  /** Nobody joins or wakes this leader any more. Its number may be another's already. */
+  #end(): void {
+    const { flights, waiting } = this.#instance;
+    if (flights[this.#flight] === this.promise) flights[this.#flight] = undefined;
+    if (waiting[this.#flight] === this) waiting[this.#flight] = undefined;
+  }
+}

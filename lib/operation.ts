@@ -1,0 +1,54 @@
+import type { Instance } from "./instance";
+import { Recorder } from "./recorder";
+
+/**
+ * One key type and use case of an instance. Everything that names it, registered or inline, shares its entries, flights,
+ * counters and request-local values.
+ */
+export interface Operation {
+  /** The engine's number for it. */
+  readonly number: number;
+  readonly keyType: string;
+  readonly useCase: string;
+  readonly recorder: Recorder;
+  /** Names request-local values whose keys have no arguments. */
+  readonly plain: object;
+  /** Names those whose keys have some: `{ id }` and `{ id, args }` must not meet. */
+  readonly withArgs: object;
+}
+
+const SEPARATOR = "\0";
+
+/** The operations of one instance. */
+export class Operations {
+  readonly #instance: Instance;
+  readonly #known = new Map<string, Operation>();
+
+  constructor(instance: Instance) {
+    this.#instance = instance;
+  }
+
+  get(keyType: string, useCase: string): Operation {
+    // The length keeps apart what the separator could not.
+    const name = `${keyType.length}${SEPARATOR}${keyType}${useCase}`;
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const { engine, logger, metrics, namespace } = this.#instance;
+    const operation: Operation = {
+      // Calls of inline operations bring their own options; these are never used.
+      number: engine.register({ keyType: keyType, useCase, call: { defaults: {}, readTimeoutMs: 1 } }),
+      keyType,
+      useCase,
+      recorder: new Recorder({ cacheNamespace: namespace, useCase, keyType }, metrics, logger),
+      plain: {},
+      withArgs: {},
+    };
+    this.#known.set(name, operation);
+    return operation;
+  }
+
+  /** Every operation, in the order they were first named. */
+  all(): Iterable<Operation> {
+    return this.#known.values();
+  }
+}

@@ -1,0 +1,267 @@
+import { EventEmitter } from "node:events";
+import { DialCacheClosedError, DialCacheRedisError, DialCacheRedisPayloadError } from "./errors";
+import { addClient, type ClientListener, expectCall, hub, nextCall } from "./hub";
+import { type Failure, LOAD, MISS, type NativeClient, TIMED_OUT, WRITE_FAILED, WRITTEN } from "./native";
+import { timeoutMs } from "./redis-options";
+import { type ResolvedRedisClientOptions, type ResolvedTls, resolveRedisClientOptions } from "./options";
+import type {
+  DialCacheRedisClient,
+  RedisCachePayload,
+  RedisClientOptions,
+  RedisInvalidationRequest,
+  RedisReadContext,
+  RedisReadRequest,
+  RedisWriteRequest,
+} from "./redis-types";
+
+/** What a client is doing about its connection. */
+export type RedisClientStatus = "connecting" | "ready" | "reconnecting" | "closed";
+
+/** How late the replies came that missed their read deadline. */
+export interface LateReplyStats {
+  readonly count: number;
+  /** Milliseconds after the deadline. */
+  readonly maxMs: number;
+  /** Milliseconds after the deadline; null when there was none. */
+  readonly p50Ms: number | null;
+  /** Milliseconds after the deadline; null when there was none. */
+  readonly p99Ms: number | null;
+}
+
+/** What `RedisClient.stats()` returns. */
+export interface RedisClientStats {
+  readonly status: RedisClientStatus;
+  /** Commands that hold a place of `maxPending`, timed-out reads without a reply included. */
+  readonly pending: number;
+  /** Bytes that hold a place of `maxPendingBytes`. */
+  readonly pendingBytes: number;
+  /** Connections opened after the first one. */
+  readonly reconnects: number;
+  /** Connection attempts that failed. */
+  readonly failedAttempts: number;
+  /** Kind of the last failure of a connection, an attempt or a command; null when there was none. */
+  readonly lastErrorKind: string | null;
+  /** Reads whose reply missed the deadline: what a longer deadline would have brought in. */
+  readonly late: {
+    /** Replies that held a value. */
+    readonly hits: LateReplyStats;
+    /** Replies without one. */
+    readonly misses: LateReplyStats;
+    /** Error replies. */
+    readonly failed: number;
+    /** Reads whose connection ended before the reply. */
+    readonly lost: number;
+  };
+}
+
+// Beside the class, so that its type stays structural and no member shows the connection's options.
+const natives = new WeakMap<RedisClient, NativeClient>();
+
+/** The native half of a client of this copy of the package. */
+export function nativeOf(client: unknown): NativeClient | undefined {
+  return typeof client === "object" && client !== null ? natives.get(client as RedisClient) : undefined;
+}
+
+/**
+ * A connection to a Redis or Valkey server whose sockets, parsing and deadlines live on a native thread. It connects in
+ * the background, keeps itself up, and never keeps an otherwise idle process alive. Standalone servers over TCP, TLS or a
+ * unix socket; Sentinel is not supported.
+ *
+ * Emits `"status"` with each new {@link RedisClientStatus}.
+ */
+export class RedisClient extends EventEmitter<{ status: [RedisClientStatus] }> implements DialCacheRedisClient {
+  /** Never throws for a server that cannot be reached. @throws TypeError or RangeError naming a bad option. */
+  constructor(options: RedisClientOptions = {}) {
+    super();
+    const resolved = resolveRedisClientOptions(options);
+    const native = hub.connect(nativeConfig(resolved));
+    natives.set(this, native);
+    addClient(native.id(), new Listener(this, native, resolved.credentials));
+  }
+
+  /** What the client is doing about its connection. */
+  get status(): RedisClientStatus {
+    return native(this).status() as RedisClientStatus;
+  }
+
+  /**
+   * Waits for a connection.
+   * @param options - `timeoutMs`: how long, in milliseconds; without it as long as the client is open.
+   * @throws DialCacheRedisError when the time is over, DialCacheClosedError when the client is closed.
+   */
+  ready(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
+    const limit =
+      options.timeoutMs === undefined ? undefined : timeoutMs(options.timeoutMs, { api: "ready()", path: "" }, "timeoutMs");
+    return request((call) => native(this).ready(call, limit), done);
+  }
+
+  /** The stored payload as its serializer made it, or null. Rejects when Redis could not be asked in time. */
+  read(request_: RedisReadRequest, context?: RedisReadContext): Promise<RedisCachePayload | null> {
+    return request((call) => native(this).read(call, request_.valueKey, context?.timeoutMs), payload);
+  }
+
+  /** Stores a payload. Rejects when the server did not take it. */
+  write(request_: RedisWriteRequest): Promise<boolean> {
+    const { valueKey, cacheTtlMs, value } = request_;
+    if (typeof value !== "string" && !Buffer.isBuffer(value)) {
+      return Promise.reject(new DialCacheRedisPayloadError("write() takes a string or a Buffer"));
+    }
+    return request(
+      (call) => native(this).write(call, valueKey, cacheTtlMs, value, Date.now()),
+      (reply, value_) => {
+        done(reply, value_);
+        return true;
+      },
+    );
+  }
+
+  /** Not available in this version. */
+  invalidate(_request: RedisInvalidationRequest): Promise<void> {
+    return Promise.reject(new DialCacheRedisError("unsupported", "invalidate() is not available in this version"));
+  }
+
+  /** Ends the client: what is pending is rejected, later requests fail at once. Later calls do nothing. */
+  close(): void {
+    native(this).close();
+  }
+
+  /** Figures of this moment. */
+  stats(): RedisClientStats {
+    const stats = native(this).stats();
+    return {
+      status: this.status,
+      pending: stats.pending,
+      pendingBytes: stats.pendingBytes,
+      reconnects: stats.reconnects,
+      failedAttempts: stats.failedAttempts,
+      lastErrorKind: stats.lastErrorKind ?? null,
+      late: {
+        hits: lateness(stats.lateHits),
+        misses: lateness(stats.lateMisses),
+        failed: stats.lateFailed,
+        lost: stats.lateLost,
+      },
+    };
+  }
+
+  /** Closes the client. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+  }
+}
+
+/** Hears of a client without keeping it alive. */
+class Listener implements ClientListener {
+  readonly #client: WeakRef<RedisClient>;
+  readonly #native: NativeClient;
+  readonly #credentials: ResolvedRedisClientOptions["credentials"];
+
+  constructor(client: RedisClient, native: NativeClient, credentials: ResolvedRedisClientOptions["credentials"]) {
+    this.#client = new WeakRef(client);
+    this.#native = native;
+    this.#credentials = credentials;
+    listeners.set(client, this);
+  }
+
+  statusChanged(status: string): void {
+    // A listener is user code: it runs in a turn of its own, and its throw is nobody else's.
+    queueMicrotask(() => this.#client.deref()?.emit("status", status as RedisClientStatus));
+  }
+
+  credentialsWanted(request: number): void {
+    const credentials = this.#credentials;
+    Promise.resolve()
+      .then(() => credentials?.())
+      .then(
+        (found) => this.#native.provideCredentials(request, found?.username, found?.password),
+        () => this.#native.provideCredentials(request),
+      )
+      // Credentials of a wrong type are no credentials.
+      .catch(() => this.#native.provideCredentials(request));
+  }
+}
+
+// The hub holds listeners weakly: each lives as long as its client.
+const listeners = new WeakMap<RedisClient, Listener>();
+
+function native(client: RedisClient): NativeClient {
+  const found = natives.get(client);
+  if (found === undefined) throw new TypeError("not a RedisClient");
+  return found;
+}
+
+/** The error of a failure the native side reported. */
+export function failureError(failure: unknown): Error {
+  const { kind, message } = failure as Failure;
+  return kind === "closed" ? new DialCacheClosedError(message) : new DialCacheRedisError(kind, message);
+}
+
+function request<T>(
+  start: (call: number) => Failure | null,
+  read: (reply: number, value: unknown) => T,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const call = nextCall();
+    const listener = (reply: number, value: unknown): void => {
+      try {
+        resolve(read(reply, value));
+      } catch (error) {
+        reject(error);
+      }
+    };
+    expectCall(call, start(call), listener, WRITE_FAILED);
+  });
+}
+
+function done(reply: number, value: unknown): void {
+  if (reply !== WRITTEN) throw failureError(value);
+}
+
+function payload(reply: number, value: unknown): RedisCachePayload | null {
+  if (reply === LOAD) return value as RedisCachePayload;
+  if (reply === MISS) return null;
+  if (reply === TIMED_OUT) throw new DialCacheRedisError("timeout", "the read did not settle in time");
+  throw failureError(value);
+}
+
+function lateness(stats: {
+  count: number;
+  maxMs: number;
+  p50Ms?: number | undefined | null;
+  p99Ms?: number | undefined | null;
+}): LateReplyStats {
+  return { count: stats.count, maxMs: stats.maxMs, p50Ms: stats.p50Ms ?? null, p99Ms: stats.p99Ms ?? null };
+}
+
+/** `tls` turns TLS on; the native side knows it by the scheme alone. */
+const PLAIN = /^(redis|valkey):\/\//;
+
+function nativeConfig(options: ResolvedRedisClientOptions): Parameters<typeof hub.connect>[0] {
+  const { username, password, database, clientName, tls } = options;
+  return {
+    url: tls === undefined ? options.url : options.url.replace(PLAIN, "$1s://"),
+    ...(tls === undefined ? {} : { tls: nativeTls(tls) }),
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    dynamicCredentials: options.credentials !== undefined,
+    ...(database === undefined ? {} : { database }),
+    ...(clientName === undefined ? {} : { clientName }),
+    connectTimeoutMs: options.connectTimeoutMs,
+    responseTimeoutMs: options.responseTimeoutMs,
+    maxPending: options.maxPending,
+    maxPendingBytes: options.maxPendingBytes,
+    baseDelayMs: options.reconnect.baseDelayMs,
+    maxDelayMs: options.reconnect.maxDelayMs,
+  };
+}
+
+function nativeTls(tls: ResolvedTls): NonNullable<Parameters<typeof hub.connect>[0]["tls"]> {
+  const bytes = (pem: string | Uint8Array): Buffer => Buffer.from(pem);
+  return {
+    ...(tls.ca.length === 0 ? {} : { ca: Buffer.concat(tls.ca.map((pem) => Buffer.concat([bytes(pem), Buffer.from("\n")]))) }),
+    ...(tls.cert === undefined ? {} : { cert: bytes(tls.cert) }),
+    ...(tls.key === undefined ? {} : { key: bytes(tls.key).toString("utf8") }),
+    ...(tls.servername === undefined ? {} : { servername: tls.servername }),
+    rejectUnauthorized: tls.rejectUnauthorized,
+  };
+}

@@ -1,0 +1,199 @@
+import type { Leaves } from "./config";
+import type { RequestScope } from "./context";
+import { DialCacheKeyError } from "./errors";
+import type { Instance } from "./instance";
+import { DialCacheKey, type KeyArgs, type NormalizedKey, normalizeArgs, normalizeKeySpec } from "./key";
+import { Leader } from "./leader";
+import type { MetricLayer } from "./metrics";
+import {
+  type CallConfig,
+  FREED,
+  JOIN,
+  KEY_ERROR,
+  KIND,
+  LAYER_MISS,
+  NUMBER,
+  NUMBER_BITS,
+  type PolicyLeaves,
+  TRACE_BITS,
+} from "./native";
+import type { Operation } from "./operation";
+import type { ResolvedUseCase } from "./options";
+import type { Recorder } from "./recorder";
+import { callThroughMemo } from "./request-local";
+import { JsonSerializer, type Serializer } from "./serializer";
+import { isThenable } from "./thenable";
+import type { AnyFunction } from "./types";
+
+/** A caller's call: what to run when nothing is cached. */
+export interface Call {
+  readonly fn: AnyFunction;
+  readonly self: unknown;
+  readonly args: unknown[];
+}
+
+const MS_PER_SECOND = 1_000;
+const LAYER_MASK = (1 << TRACE_BITS) - 1;
+const JSON_SERIALIZER: Serializer<unknown> = new JsonSerializer();
+
+/** What a registered function's calls, or one inline call, are made with. */
+export class UseCase {
+  readonly instance: Instance;
+  readonly name: string;
+  readonly readTimeoutMs: number;
+  readonly fallbackTimeoutMs: number | undefined;
+  readonly serializer: Serializer<unknown>;
+  readonly recorder: Recorder;
+
+  readonly #operation: Operation;
+  readonly #options: ResolvedUseCase;
+  readonly #call: CallConfig;
+
+  constructor(instance: Instance, operation: Operation, options: ResolvedUseCase) {
+    this.instance = instance;
+    this.name = options.useCase;
+    this.readTimeoutMs = options.redisReadTimeoutMs ?? instance.remote?.readTimeoutMs ?? 1;
+    this.fallbackTimeoutMs = options.fallbackTimeoutMs;
+    this.serializer = options.serializer ?? instance.remote?.serializer ?? JSON_SERIALIZER;
+    this.recorder = operation.recorder;
+    this.#operation = operation;
+    this.#options = options;
+    this.#call = {
+      defaults: present(options.defaults),
+      readTimeoutMs: this.readTimeoutMs,
+      ...(options.fallbackTimeoutMs === undefined ? {} : { sourceTimeoutMs: options.fallbackTimeoutMs }),
+    };
+  }
+
+  /**
+   * The engine's fast lookup: see `Start` in the binding. Undefined when a hit takes more than a lookup: a provider to
+   * ask, a request-local layer to look into, a clock to set, or somebody who wants each event.
+   */
+  lookup(): ((id: string, args?: string) => number) | undefined {
+    const { clock, engine, provider } = this.instance;
+    if (provider !== undefined || clock !== undefined || this.recorder.observed) return undefined;
+    if (this.#options.defaults.requestLocal === true) return undefined;
+    const { keyType, useCase } = this.#options;
+    return engine.lookupFunction(engine.register({ keyType, useCase, call: this.#call }));
+  }
+
+  /** A call in an enabled scope, by what its key selector returned. */
+  call(scope: RequestScope, spec: unknown, call: Call): Promise<unknown> {
+    const { provider } = this.instance;
+    let key: NormalizedKey;
+    let runtime: Leaves | undefined | PromiseLike<Leaves | undefined>;
+    try {
+      key = normalizeKeySpec(spec);
+    } catch (error) {
+      return this.keyFailed(error, call);
+    }
+    if (provider === undefined) return this.#cached(scope, key, undefined, call);
+    try {
+      const dialCacheKey = this.#dialCacheKey(key, spec);
+      runtime = provider(dialCacheKey);
+    } catch (error) {
+      return this.#configFailed(error, call);
+    }
+    if (!isThenable(runtime)) return this.#cached(scope, key, runtime, call);
+    return Promise.resolve(runtime).then(
+      (leaves) => this.#cached(scope, key, leaves, call),
+      (error: unknown) => this.#configFailed(error, call),
+    );
+  }
+
+  /** The selector threw, or what it returned is no key: the source runs uncached. */
+  keyFailed(error: unknown, call: Call): Promise<unknown> {
+    this.recorder.error("noop", "key_construction");
+    this.recorder.warn("no key could be made of a call, its source runs uncached", error);
+    return this.#uncached(call);
+  }
+
+  #configFailed(error: unknown, call: Call): Promise<unknown> {
+    this.recorder.error("noop", "config_resolution");
+    this.recorder.disabled("noop", "config_error");
+    this.recorder.warn("the config provider failed, the source runs uncached", error);
+    return this.#uncached(call);
+  }
+
+  /** Follows a lookup's answer when it was not a plain hit. */
+  follow(answer: number, layer: MetricLayer, call: Call): Promise<unknown> {
+    const { instance } = this;
+    const number = answer & NUMBER;
+    const kind = (answer >> NUMBER_BITS) & KIND;
+    if ((answer & FREED) !== 0) instance.dropFreed();
+    switch (kind) {
+      case 0:
+        return instance.slots[number] as Promise<unknown>;
+      case JOIN:
+        this.recorder.coalesced("process");
+        return instance.flights[number] as Promise<unknown>;
+      case KEY_ERROR:
+        return this.keyFailed(new DialCacheKeyError("id of a key must be well-formed text"), call);
+      default: {
+        const leader = new Leader(this, number, layer, call);
+        leader.start(kind);
+        return leader.promise;
+      }
+    }
+  }
+
+  #cached(scope: RequestScope, key: NormalizedKey, runtime: Leaves | undefined, call: Call): Promise<unknown> {
+    const { defaults } = this.#options;
+    if ((runtime?.requestLocal ?? defaults.requestLocal) !== true) return this.#shared(key, runtime, call, "noop");
+    const coalesce = runtime?.coalesce ?? defaults.coalesce ?? true;
+    const load = (): Promise<unknown> => this.#shared(key, runtime, call, "request_local");
+    return callThroughMemo(this.#operation, scope, key, coalesce, load);
+  }
+
+  /** The layers below the request: process-local, flights, Redis. */
+  #shared(key: NormalizedKey, runtime: Leaves | undefined, call: Call, above: MetricLayer): Promise<unknown> {
+    const { instance, recorder } = this;
+    const timed = recorder.observed && instance.localTimings;
+    const since = timed ? instance.now() : 0;
+    const config = runtime === undefined ? this.#call : { ...this.#call, runtime: present(runtime) };
+    const answer = this.#begin(key, config);
+    if (!recorder.observed) return this.follow(answer, above, call);
+
+    const trace = instance.engine.trace();
+    recorder.traced(trace);
+    const local = trace & LAYER_MASK;
+    if (timed && local !== 0 && local <= LAYER_MISS) recorder.got("local", (instance.now() - since) / MS_PER_SECOND);
+    return this.follow(answer, missedLayer(trace) ?? above, call);
+  }
+
+  /** Runs the source with its deadline and nothing else. */
+  #uncached(call: Call): Promise<unknown> {
+    const answer = this.#begin({ id: "", args: "" }, { ...this.#call, defaults: {} });
+    return this.follow(answer, "noop", call);
+  }
+
+  #begin(key: NormalizedKey, config: CallConfig): number {
+    this.instance.tick();
+    return this.instance.engine.begin(this.#operation.number, key.id, key.args, config);
+  }
+
+  #dialCacheKey(key: NormalizedKey, spec: unknown): DialCacheKey {
+    const args = typeof spec === "object" && spec !== null ? (spec as { args?: KeyArgs | null }).args : undefined;
+    return new DialCacheKey({
+      namespace: this.instance.namespace,
+      keyType: this.#options.keyType,
+      id: key.id,
+      useCase: this.name,
+      args: normalizeArgs(args ?? {}),
+      defaultConfig: this.#options.defaultConfig,
+      serializer: this.serializer,
+      trackForInvalidation: this.#options.trackForInvalidation,
+    });
+  }
+}
+
+/** The lowest layer a call missed: the one whose value the source makes up for. */
+function missedLayer(trace: number): MetricLayer | undefined {
+  if (trace >> TRACE_BITS === LAYER_MISS) return "remote";
+  return (trace & LAYER_MASK) === LAYER_MISS ? "local" : undefined;
+}
+
+/** Leaves as the binding takes them: absent ones left out. */
+function present(leaves: Leaves): PolicyLeaves {
+  return Object.fromEntries(Object.entries(leaves).filter(([, value]) => value !== undefined));
+}

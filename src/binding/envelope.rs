@@ -1,0 +1,71 @@
+//! The envelope for clients in JavaScript, on Node's thread pool. Native clients use their own threads.
+
+#![cfg_attr(
+    test,
+    expect(dead_code, reason = "only Node calls these, and unit tests run without it")
+)]
+
+use napi::bindgen_prelude::{AsyncTask, Buffer, Either, Env, Task};
+use napi_derive::napi;
+
+use super::client::{CompressionConfig, to_payload};
+use crate::core::envelope::{self, Compression, Payload};
+use crate::core::frame::Encoding;
+
+/// Sealing under way.
+pub struct Seal {
+    payload: Option<Payload>,
+    compression: Option<Compression>,
+}
+
+impl Task for Seal {
+    type Output = Payload;
+    type JsValue = Either<String, Buffer>;
+
+    fn compute(&mut self) -> napi::Result<Self::Output> {
+        let payload = self.payload.take().unwrap_or(Payload::Bytes(Vec::new()));
+        Ok(envelope::seal(payload, self.compression).payload)
+    }
+
+    fn resolve(&mut self, _: Env, output: Self::Output) -> napi::Result<Self::JsValue> {
+        Ok(from_payload(output))
+    }
+}
+
+/// Opening under way.
+pub struct Open(Vec<u8>);
+
+impl Task for Open {
+    type Output = Payload;
+    type JsValue = Either<String, Buffer>;
+
+    fn compute(&mut self) -> napi::Result<Self::Output> {
+        Ok(envelope::open(Encoding::Binary, std::mem::take(&mut self.0)).payload)
+    }
+
+    fn resolve(&mut self, _: Env, output: Self::Output) -> napi::Result<Self::JsValue> {
+        Ok(from_payload(output))
+    }
+}
+
+/// Compresses or escapes what a serializer made.
+#[napi(ts_return_type = "Promise<string | Buffer>")]
+pub fn seal_payload(payload: Either<String, Buffer>, compression: Option<CompressionConfig>) -> AsyncTask<Seal> {
+    AsyncTask::new(Seal {
+        payload: Some(to_payload(payload)),
+        compression: compression.map(Into::into),
+    })
+}
+
+/// Makes of a binary payload what a serializer once made.
+#[napi(ts_return_type = "Promise<string | Buffer>")]
+pub fn open_payload(body: &[u8]) -> AsyncTask<Open> {
+    AsyncTask::new(Open(body.to_vec()))
+}
+
+fn from_payload(payload: Payload) -> Either<String, Buffer> {
+    match payload {
+        Payload::Text(text) => Either::A(text),
+        Payload::Bytes(bytes) => Either::B(bytes.into()),
+    }
+}
