@@ -175,3 +175,6 @@ impl Deadlines {
         self.places[armed.id as usize] = place as u32;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -205,24 +205,4 @@ fn into_text(bytes: Vec<u8>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn round_trips() {
-        let on = Some(Compression {
-            threshold_bytes: 64,
-            level: 3,
-        });
-        for payload in [
-            Payload::Text("a".repeat(5000)),
-            Payload::Bytes(vec![1; 5000]),
-            Payload::Bytes(vec![1; 5]),
-            Payload::Bytes(vec![]),
-        ] {
-            let sealed = seal(payload.clone(), on);
-            let opened = open(sealed.payload.encoding(), sealed.payload.as_bytes().to_vec());
-            assert_eq!(opened.payload, payload);
-        }
-    }
-}
+mod tests;

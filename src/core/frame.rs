@@ -111,3 +111,122 @@ fn append(header: [u8; HEADER_BYTES], payload: &Payload, out: &mut Vec<u8>) {
     out.extend_from_slice(&header);
     out.extend_from_slice(body);
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// 2023-11-14T22:13:20.123Z.
+    const CREATED_AT_MS: u64 = 1_700_000_000_123;
+    const CREATED_AT_BYTES: [u8; 8] = [0x00, 0x00, 0x01, 0x8b, 0xcf, 0xe5, 0x68, 0x7b];
+
+    fn bytes(parts: &[&[u8]]) -> Vec<u8> {
+        parts.concat()
+    }
+
+    #[test]
+    fn a_text_frame_byte_by_byte() {
+        let mut out = vec![0xff];
+        encode(CREATED_AT_MS, &Payload::Text("é".into()), &mut out);
+        let expected = bytes(&[&[0xff, 1], &CREATED_AT_BYTES, &[0, 0xc3, 0xa9]]);
+        assert_eq!(out, expected, "appended after what was there");
+        assert_eq!(
+            decode(&out[1..]),
+            Ok(Frame {
+                created_at_ms: CREATED_AT_MS,
+                encoding: Encoding::Utf8,
+                body: "é".as_bytes(),
+            })
+        );
+    }
+
+    #[test]
+    fn a_binary_frame_byte_by_byte() {
+        let mut out = Vec::new();
+        encode(CREATED_AT_MS, &Payload::Bytes(vec![0xde, 0xad]), &mut out);
+        assert_eq!(out, bytes(&[&[1], &CREATED_AT_BYTES, &[1, 0xde, 0xad]]));
+        let frame = decode(&out).unwrap();
+        assert_eq!(
+            (frame.encoding, frame.body),
+            (Encoding::Binary, &[0xde, 0xad][..])
+        );
+    }
+
+    #[test]
+    fn a_placeholder_holds_its_nonce_and_is_a_miss() {
+        let nonce = [1, 2, 3, 4, 5, 6, 7, 8];
+        let mut out = Vec::new();
+        encode_placeholder(nonce, &Payload::Text("x".into()), &mut out);
+        assert_eq!(out, [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, b'x']);
+        assert_eq!(decode(&out), Err(FrameMiss::Placeholder.into()));
+    }
+
+    #[test]
+    fn a_frame_shorter_than_its_header_is_a_miss() {
+        let whole = bytes(&[&[1], &CREATED_AT_BYTES, &[0]]);
+        for length in 0..HEADER_BYTES {
+            assert_eq!(
+                decode(&whole[..length]),
+                Err(FrameMiss::Short.into()),
+                "{length}"
+            );
+        }
+        assert_eq!(decode(&whole).map(|frame| frame.body), Ok(&[][..]));
+    }
+
+    #[test]
+    fn every_other_version_is_a_miss() {
+        for version in (0..=u8::MAX).filter(|version| *version != VERSION) {
+            // The encoding of another version may mean anything, so it is no error there.
+            let raw = bytes(&[&[version], &CREATED_AT_BYTES, &[7, b'x']]);
+            assert!(
+                matches!(decode(&raw), Err(FrameError::Miss(_))),
+                "{version}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_encoding_is_an_error_and_not_a_miss() {
+        for encoding in 2..=u8::MAX {
+            let raw = bytes(&[&[1], &CREATED_AT_BYTES, &[encoding]]);
+            assert_eq!(decode(&raw), Err(FrameError::UnknownEncoding(encoding)));
+        }
+    }
+
+    #[test]
+    fn a_creation_time_that_javascript_cannot_count_is_a_miss() {
+        let at = |ms: u64| decode(&header(ms, Encoding::Utf8)).map(|frame| frame.created_at_ms);
+        assert_eq!(at(9_007_199_254_740_991), Ok(9_007_199_254_740_991));
+        assert_eq!(at(9_007_199_254_740_992), Err(FrameMiss::Timestamp.into()));
+        assert_eq!(at(u64::MAX), Err(FrameMiss::Timestamp.into()));
+        assert_eq!(at(0), Ok(0));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(
+            created_at_ms in 0..=MAX_CREATED_AT_MS,
+            text in ".*",
+            raw: Vec<u8>,
+        ) {
+            for payload in [Payload::Text(text), Payload::Bytes(raw)] {
+                let mut out = Vec::new();
+                encode(created_at_ms, &payload, &mut out);
+                let frame = decode(&out).unwrap();
+                prop_assert_eq!(frame.created_at_ms, created_at_ms);
+                prop_assert_eq!(frame.encoding, payload.encoding());
+                prop_assert_eq!(frame.body, payload.as_bytes());
+            }
+        }
+
+        #[test]
+        fn any_bytes_decode_without_a_panic(raw: Vec<u8>) {
+            if let Ok(frame) = decode(&raw) {
+                prop_assert_eq!(frame.body.len(), raw.len() - HEADER_BYTES);
+            }
+        }
+    }
+}

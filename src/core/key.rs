@@ -168,3 +168,6 @@ impl KeyScheme {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

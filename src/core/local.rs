@@ -183,3 +183,6 @@ impl LocalIndex {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

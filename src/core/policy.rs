@@ -58,9 +58,24 @@ impl fmt::Display for Leaf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absent => f.write_str("nothing"),
-            Self::Number(number) => number.fmt(f),
+            Self::Number(number) => write_number(*number, f),
             Self::Invalid => f.write_str("something that is not a number"),
         }
+    }
+}
+
+/// Writes a number as JavaScript shows it.
+fn write_number(number: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if number.is_infinite() {
+        f.write_str(if number > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        })
+    } else if number != 0.0 && !(1e-6..1e21).contains(&number.abs()) && !number.is_nan() {
+        write!(f, "{number:e}")
+    } else {
+        write!(f, "{number}")
     }
 }
 
@@ -225,3 +240,6 @@ pub struct ShadowPolicy {
     /// Whether differing values may be logged.
     pub log_mismatches: bool,
 }
+
+#[cfg(test)]
+mod tests;
