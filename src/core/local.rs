@@ -11,8 +11,8 @@ use foldhash::fast::RandomState;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
-/// The most entries an index holds, whatever it is asked for: slots must stay below 2^27 while as
-/// many again wait to be taken.
+/// The most entries an index holds, whatever it is asked for. As many slots again may wait to be
+/// taken before [`Slot`] runs out of numbers.
 pub const MAX_ENTRIES: u64 = 1 << 26;
 
 const SLOTS: u32 = 1 << 27;
@@ -131,6 +131,11 @@ impl LocalIndex {
             self.created += 1;
             Slot(self.created - 1)
         });
+        if self.max_entries == 0 {
+            // moka then takes no entry at all, and tells no one.
+            self.freed.push(slot);
+            return slot;
+        }
         let entry = Entry {
             expires_at,
             group,
@@ -172,8 +177,11 @@ impl LocalIndex {
         freed
     }
 
-    /// moka evicts when it sees fit, up to 64 entries late; a full index is brought back now.
+    /// Lets moka evict now. By itself it does so up to 64 inserts late, and in an order that forgets
+    /// reads of entries it has not filed yet: with few entries, the wrong one goes. Costs about as
+    /// much as the insert itself.
     fn settle(&self) {
+        self.cache.run_pending_tasks();
         while self.len() as u64 > self.max_entries {
             let before = self.len();
             self.cache.run_pending_tasks();

@@ -135,3 +135,35 @@ fn decompress_unsized(context: &mut DCtx<'_>, compressed: &[u8], max_bytes: usiz
     plain.shrink_to_fit();
     Ok(plain)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_is_kept_for_the_next_payload_unless_it_has_grown_too_big() {
+        let frame = compress_after(0, &[b'a'; 100], 3, 100).unwrap();
+        assert!(COMPRESSOR.with_borrow(Option::is_some));
+        assert_eq!(decompress_within(&frame[1..], 100), Ok(vec![b'a'; 100]));
+        assert!(DECOMPRESSOR.with_borrow(Option::is_some));
+
+        // A window of 64 MiB for five bytes, by hand: no size stated, one last raw block.
+        let wide = *b"\x28\xb5\x2f\xfd\x00\x80\x29\x00\x00hello";
+        assert_eq!(decompress_within(&wide, 100), Ok(b"hello".to_vec()));
+        assert!(DECOMPRESSOR.with_borrow(Option::is_none));
+        assert_eq!(decompress_within(&frame[1..], 100), Ok(vec![b'a'; 100]));
+    }
+
+    #[test]
+    fn a_context_is_usable_after_a_frame_it_could_not_finish() {
+        let whole = *b"\x28\xb5\x2f\xfd\x00\x00\x29\x00\x00hello";
+        for length in 1..whole.len() {
+            assert_eq!(
+                decompress_within(&whole[..length], 100),
+                Err(Refusal::Corrupt)
+            );
+            assert_eq!(decompress_within(&whole, 100), Ok(b"hello".to_vec()));
+            assert_eq!(decompress_within(&whole, 4), Err(Refusal::TooBig));
+        }
+    }
+}
