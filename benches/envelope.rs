@@ -5,8 +5,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use dialcache_native::core::envelope::{Compression, Payload, open, seal};
 
-const RECORD: &str =
-    r#"{"id":1234567,"name":"Ada Lovelace","tags":["admin","beta"],"score":0.75},"#;
+const RECORD: &str = r#"{"id":1234567,"name":"Ada Lovelace","tags":["admin","beta"],"score":0.75},"#;
 
 fn bench(criterion: &mut Criterion) {
     let compression = Some(Compression {

@@ -148,10 +148,7 @@ mod tests {
         encode(CREATED_AT_MS, &Payload::Bytes(vec![0xde, 0xad]), &mut out);
         assert_eq!(out, bytes(&[&[1], &CREATED_AT_BYTES, &[1, 0xde, 0xad]]));
         let frame = decode(&out).unwrap();
-        assert_eq!(
-            (frame.encoding, frame.body),
-            (Encoding::Binary, &[0xde, 0xad][..])
-        );
+        assert_eq!((frame.encoding, frame.body), (Encoding::Binary, &[0xde, 0xad][..]));
     }
 
     #[test]
@@ -167,11 +164,7 @@ mod tests {
     fn a_frame_shorter_than_its_header_is_a_miss() {
         let whole = bytes(&[&[1], &CREATED_AT_BYTES, &[0]]);
         for length in 0..HEADER_BYTES {
-            assert_eq!(
-                decode(&whole[..length]),
-                Err(FrameMiss::Short.into()),
-                "{length}"
-            );
+            assert_eq!(decode(&whole[..length]), Err(FrameMiss::Short.into()), "{length}");
         }
         assert_eq!(decode(&whole).map(|frame| frame.body), Ok(&[][..]));
     }
@@ -181,10 +174,7 @@ mod tests {
         for version in (0..=u8::MAX).filter(|version| *version != VERSION) {
             // The encoding of another version may mean anything, so it is no error there.
             let raw = bytes(&[&[version], &CREATED_AT_BYTES, &[7, b'x']]);
-            assert!(
-                matches!(decode(&raw), Err(FrameError::Miss(_))),
-                "{version}"
-            );
+            assert!(matches!(decode(&raw), Err(FrameError::Miss(_))), "{version}");
         }
     }
 

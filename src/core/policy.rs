@@ -67,11 +67,7 @@ impl fmt::Display for Leaf {
 /// Writes a number as JavaScript shows it.
 fn write_number(number: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if number.is_infinite() {
-        f.write_str(if number > 0.0 {
-            "Infinity"
-        } else {
-            "-Infinity"
-        })
+        f.write_str(if number > 0.0 { "Infinity" } else { "-Infinity" })
     } else if number != 0.0 && !(1e-6..1e21).contains(&number.abs()) && !number.is_nan() {
         write!(f, "{number:e}")
     } else {

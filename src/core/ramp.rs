@@ -60,11 +60,7 @@ mod tests {
     fn cohorts_are_those_of_other_implementations() {
         for (key, layer, hash) in FIXTURES {
             let expected = f64::from(hash) / 4_294_967_296.0 * 100.0;
-            assert_eq!(
-                cohort(key, layer).to_bits(),
-                expected.to_bits(),
-                "{key} {layer}"
-            );
+            assert_eq!(cohort(key, layer).to_bits(), expected.to_bits(), "{key} {layer}");
         }
     }
 

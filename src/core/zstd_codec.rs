@@ -158,10 +158,7 @@ mod tests {
     fn a_context_is_usable_after_a_frame_it_could_not_finish() {
         let whole = *b"\x28\xb5\x2f\xfd\x00\x00\x29\x00\x00hello";
         for length in 1..whole.len() {
-            assert_eq!(
-                decompress_within(&whole[..length], 100),
-                Err(Refusal::Corrupt)
-            );
+            assert_eq!(decompress_within(&whole[..length], 100), Err(Refusal::Corrupt));
             assert_eq!(decompress_within(&whole, 100), Ok(b"hello".to_vec()));
             assert_eq!(decompress_within(&whole, 4), Err(Refusal::TooBig));
         }

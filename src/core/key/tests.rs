@@ -70,10 +70,7 @@ fn keys_look_as_documented() {
     );
 
     let tracked = scheme(true);
-    assert_eq!(
-        logical(&tracked, "123", ""),
-        "{users-api:user_id:123}#GetUser"
-    );
+    assert_eq!(logical(&tracked, "123", ""), "{users-api:user_id:123}#GetUser");
     assert_eq!(tracked.prefix("123").unwrap(), "{users-api:user_id:123}");
     assert_eq!(
         tracked.value_key("123", "?locale=en").unwrap(),
@@ -96,10 +93,7 @@ fn a_long_id_is_kept_whole() {
     for length in 250..300 {
         let id = "é".repeat(length);
         let key = logical(&scheme(false), &id, "");
-        assert_eq!(
-            key,
-            format!("users-api:user_id:{}#GetUser", "%C3%A9".repeat(length))
-        );
+        assert_eq!(key, format!("users-api:user_id:{}#GetUser", "%C3%A9".repeat(length)));
     }
 }
 
@@ -119,10 +113,7 @@ fn braces_are_refused_where_they_would_move_a_hash_tag() {
 
         let tracked = scheme(true);
         let mut out = String::from("kept");
-        assert_eq!(
-            tracked.write_logical(brace, "", &mut out),
-            Err(KeyError::BraceInId)
-        );
+        assert_eq!(tracked.write_logical(brace, "", &mut out), Err(KeyError::BraceInId));
         assert_eq!(out, "kept", "a refused id leaves nothing behind");
         assert_eq!(tracked.value_key(brace, ""), Err(KeyError::BraceInId));
         assert_eq!(tracked.watermark_key(brace), Err(KeyError::BraceInId));
@@ -137,14 +128,8 @@ fn braces_are_refused_where_they_would_move_a_hash_tag() {
 
 #[test]
 fn refusals_say_what_to_change_and_hold_no_id() {
-    let message = scheme(true)
-        .value_key("secret{", "")
-        .unwrap_err()
-        .to_string();
-    assert_eq!(
-        message,
-        "the id of a tracked key must not contain `{` or `}`"
-    );
+    let message = scheme(true).value_key("secret{", "").unwrap_err().to_string();
+    assert_eq!(message, "the id of a tracked key must not contain `{` or `}`");
 }
 
 #[test]

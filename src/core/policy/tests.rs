@@ -61,10 +61,7 @@ fn a_ttl_without_a_ramp_is_for_every_key() {
     for ttl_sec in [1, 60, MAX_TTL_SEC] {
         let leaves = with_ttl(f64::from(ttl_sec));
         assert_eq!(leaves.validate_defaults(), Ok(()));
-        let on = LayerPolicy::On {
-            ttl_sec,
-            ramp: 100.0,
-        };
+        let on = LayerPolicy::On { ttl_sec, ramp: 100.0 };
         assert_eq!((leaves.resolve().local, leaves.resolve().remote), (on, on));
     }
 }
@@ -77,11 +74,7 @@ fn a_bad_ttl_turns_off_its_own_layer() {
             ..with_ttl(60.0)
         }
         .resolve();
-        assert_eq!(
-            policy.local,
-            LayerPolicy::Off(OffReason::InvalidTtl),
-            "{leaf:?}"
-        );
+        assert_eq!(policy.local, LayerPolicy::Off(OffReason::InvalidTtl), "{leaf:?}");
         assert!(matches!(policy.remote, LayerPolicy::On { ttl_sec: 60, .. }));
     }
 }
@@ -94,11 +87,7 @@ fn a_bad_ramp_turns_off_its_own_layer() {
             ..with_ttl(60.0)
         }
         .resolve();
-        assert_eq!(
-            policy.remote,
-            LayerPolicy::Off(OffReason::InvalidRamp),
-            "{leaf:?}"
-        );
+        assert_eq!(policy.remote, LayerPolicy::Off(OffReason::InvalidRamp), "{leaf:?}");
         assert!(matches!(policy.local, LayerPolicy::On { ttl_sec: 60, .. }));
     }
 }
@@ -116,19 +105,10 @@ fn the_reason_named_is_the_first_of_no_ttl_bad_ttl_bad_ramp_ramp_zero() {
     };
     let ttl = Leaf::Number(60.0);
     for ramp in [Leaf::Absent, Leaf::Invalid, Leaf::Number(0.0)] {
-        assert_eq!(
-            local(Leaf::Absent, ramp),
-            LayerPolicy::Off(OffReason::PolicyDisabled)
-        );
-        assert_eq!(
-            local(Leaf::Invalid, ramp),
-            LayerPolicy::Off(OffReason::InvalidTtl)
-        );
+        assert_eq!(local(Leaf::Absent, ramp), LayerPolicy::Off(OffReason::PolicyDisabled));
+        assert_eq!(local(Leaf::Invalid, ramp), LayerPolicy::Off(OffReason::InvalidTtl));
     }
-    assert_eq!(
-        local(ttl, Leaf::Invalid),
-        LayerPolicy::Off(OffReason::InvalidRamp)
-    );
+    assert_eq!(local(ttl, Leaf::Invalid), LayerPolicy::Off(OffReason::InvalidRamp));
     for zero in [0.0, -0.0] {
         let ramp = Leaf::Number(zero);
         assert_eq!(local(ttl, ramp), LayerPolicy::Off(OffReason::RampedDown));
