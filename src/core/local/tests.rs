@@ -126,6 +126,24 @@ fn a_full_index_is_within_its_bound_after_every_insert() {
 }
 
 #[test]
+fn a_large_index_is_within_its_bound_after_every_insert() {
+    for eviction in [Eviction::Lru, Eviction::TinyLfu] {
+        let max_entries = EXACT_UP_TO + 100;
+        let mut index = LocalIndex::new(max_entries, eviction);
+        for number in 0..4_000_u32 {
+            let key = if number % 2 == 0 { number } else { number / 3 };
+            index.insert(&key.to_le_bytes(), NEVER, 0);
+            assert!(index.len() as u64 <= max_entries, "{eviction:?} at {number}");
+            if number % 100 == 0 {
+                index.take_freed();
+                assert_eq!(index.len(), index.cache.iter().count());
+            }
+        }
+        assert_eq!(index.len() as u64, max_entries);
+    }
+}
+
+#[test]
 fn tiny_lfu_keeps_popular_entries_through_a_scan_and_frees_each_refused_slot() {
     let mut index = LocalIndex::new(100, Eviction::TinyLfu);
     let hot: Vec<_> = (0..100_u32).map(u32::to_le_bytes).collect();
