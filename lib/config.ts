@@ -1,4 +1,5 @@
 import { boolean, inside, invalid, optionNames, type Place, readOptions, refuse } from "./option-reader";
+import { refuseUnsupported } from "./unsupported";
 
 /** The shared layers a policy can be given for. */
 export const CacheLayer = Object.freeze({ LOCAL: "local", REMOTE: "remote" } as const);
@@ -57,6 +58,7 @@ const SHADOW = optionNames("ramp", "logMismatches");
 
 // Beside the class instead of in it, so that its type stays structural: two copies of the package may meet.
 const leavesOf = new WeakMap<object, Leaves>();
+const valid = new WeakSet<object>();
 
 /**
  * A caching policy: the `defaultConfig` of a use case, or what `cacheConfigProvider` lays over it, leaf by leaf.
@@ -115,6 +117,11 @@ export function toKeyConfig(config: unknown, place: Place): DialCacheKeyConfig {
   return new DialCacheKeyConfig(readConfig(config, place));
 }
 
+/** Whether `config` passed {@link validateDefaults}: it is immutable, so once is enough for every `getOrLoad()`. */
+export function isValidated(config: unknown): config is DialCacheKeyConfig {
+  return typeof config === "object" && config !== null && valid.has(config);
+}
+
 /**
  * Checks the values of a use case's own policy.
  * @throws TypeError for a value of the wrong type, RangeError for one out of range; both name the leaf.
@@ -125,6 +132,8 @@ export function validateDefaults(config: DialCacheKeyConfig, place: Place): void
     checkRamp(config.ramp?.[layer], inside(place, "ramp"), layer);
   }
   checkRamp(config.shadow?.ramp, inside(place, "shadow"), "ramp");
+  if ((config.shadow?.ramp ?? 0) > 0) refuseUnsupported(inside(place, "shadow"), "ramp");
+  valid.add(config);
 }
 
 function checkTtl(value: unknown, place: Place, layer: string): void {
@@ -141,10 +150,9 @@ function checkRamp(value: unknown, place: Place, name: string): void {
 
 function readConfig(input: unknown, place: Place): Required<DialCacheKeyConfigInit> {
   if (typeof input === "object" && input !== null && "remoteReadTimeoutMs" in input) {
-    const message =
-      "remoteReadTimeoutMs is not part of a policy: give redisReadTimeoutMs to cached() or getOrLoad(), " +
-      "or redis.readTimeoutMs to new DialCache()";
-    throw invalid(TypeError, place, `${place.path}remoteReadTimeoutMs`, message);
+    const option = `${place.path}remoteReadTimeoutMs`;
+    const instead = "give redisReadTimeoutMs to cached() or getOrLoad(), or redis.readTimeoutMs to new DialCache()";
+    throw invalid(TypeError, place, option, `${option} is not part of a policy: ${instead}`);
   }
   const { ttlSec, ramp, requestLocal, coalesce, shadow } = readOptions(input, place, CONFIG);
   return {
@@ -157,7 +165,9 @@ function readConfig(input: unknown, place: Place): Required<DialCacheKeyConfigIn
 }
 
 function layers(input: unknown, place: Place): LayerConfig | undefined {
-  return input === undefined ? undefined : Object.freeze(readOptions(input, place, LAYERS) as LayerConfig);
+  if (input === undefined) return undefined;
+  const { local, remote } = readOptions(input, place, LAYERS) as LayerConfig;
+  return Object.freeze({ local, remote });
 }
 
 function readShadow(input: unknown, place: Place): ShadowConfig {

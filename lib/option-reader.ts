@@ -24,14 +24,15 @@ export function inside(place: Place, name: string): Place {
 }
 
 /**
- * Reads every known option exactly once, so that getters run once and a later change of the object changes nothing.
+ * `input` itself, once it is an object without unknown names. Callers destructure the answer: every option is read
+ * exactly once, so getters run once and a later change of the object changes nothing.
  * @throws TypeError when `input` is not an object, or has a name that is not known.
  */
 export function readOptions<Name extends string>(
   input: unknown,
   place: Place,
   names: OptionNames<Name>,
-): Record<Name, unknown> {
+): Readonly<Record<Name, unknown>> {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     const what = place.path === "" ? "options" : place.path.slice(0, -1);
     throw invalid(TypeError, place, what, `${what} must be an object, got ${render(input)}`);
@@ -39,10 +40,7 @@ export function readOptions<Name extends string>(
   for (const name of Object.keys(input)) {
     if (!names.set.has(name)) throw unknownOption(place, name, names.list);
   }
-  const source = input as Record<string, unknown>;
-  const values = {} as Record<Name, unknown>;
-  for (const name of names.list) values[name] = source[name];
-  return values;
+  return input as Readonly<Record<Name, unknown>>;
 }
 
 export function unknownOption(place: Place, name: string, known: readonly string[]): TypeError {
@@ -67,14 +65,14 @@ export function invalid<E extends Error>(
 /** TypeError for a value of the wrong type, RangeError for one of the right type that is not allowed. */
 export function refuse(value: unknown, place: Place, name: string, type: string, rule: string): Error {
   const option = place.path + name;
-  const errorClass = typeof value === type ? RangeError : TypeError;
+  const errorClass = value !== null && typeof value === type ? RangeError : TypeError;
   return invalid(errorClass, place, option, `${option} must be ${rule}, got ${render(value)}`);
 }
 
 /** Like {@link refuse}, for values that may hold a secret: the value is never named. */
 export function refuseSecret(value: unknown, place: Place, name: string, type: string, rule: string): Error {
   const option = place.path + name;
-  if (typeof value === type) return invalid(RangeError, place, option, `${option} must be ${rule}`);
+  if (value !== null && typeof value === type) return invalid(RangeError, place, option, `${option} must be ${rule}`);
   return invalid(TypeError, place, option, `${option} must be ${rule}, got ${render(undefinedOrType(value))}`);
 }
 

@@ -1,4 +1,4 @@
-import { type DialCacheKeyConfig, type Leaves, toKeyConfig, toLeaves, validateDefaults } from "./config";
+import { type DialCacheKeyConfig, isValidated, type Leaves, toKeyConfig, toLeaves, validateDefaults } from "./config";
 import { UseCaseNameIsReservedError } from "./errors";
 import type { Logger } from "./logger";
 import { type DialCacheMetricsAdapter, METRIC_HOOKS } from "./metrics";
@@ -100,73 +100,63 @@ const NO_DEFAULTS = toLeaves({}, "defaultConfig");
 export function resolveDialCacheOptions(input: unknown = {}): ResolvedDialCacheOptions {
   const place: Place = { api: "new DialCache()", path: "" };
   const options = readOptions(input, place, DIALCACHE);
+  const { namespace, redis, localMaxSize, localPolicy, cacheConfigProvider } = options;
+  const { metrics, logger, shadowMaxInFlight, localTimings } = options;
   return {
-    namespace: options.namespace === undefined ? "urn" : namespaceOption(options.namespace, place),
-    redis: options.redis === undefined ? undefined : resolveRedis(options.redis, inside(place, "redis")),
-    localMaxSize: integer(undefinedOr(options.localMaxSize, 10_000), place, "localMaxSize", { min: 0 }),
-    localPolicy: options.localPolicy === undefined ? "lru" : localPolicyOption(options.localPolicy, place),
+    namespace: namespace === undefined ? "urn" : namespaceOption(namespace, place),
+    redis: redis === undefined ? undefined : resolveRedis(redis, inside(place, "redis")),
+    localMaxSize: integer(undefinedOr(localMaxSize, 10_000), place, "localMaxSize", { min: 0 }),
+    localPolicy: localPolicy === undefined ? "lru" : localPolicyOption(localPolicy, place),
     cacheConfigProvider:
-      options.cacheConfigProvider === undefined
-        ? undefined
-        : callback(options.cacheConfigProvider, place, "cacheConfigProvider"),
-    metrics: options.metrics === undefined ? undefined : observer(options.metrics, place, "metrics", METRIC_HOOKS),
+      cacheConfigProvider === undefined ? undefined : callback(cacheConfigProvider, place, "cacheConfigProvider"),
+    metrics: metrics === undefined ? undefined : observer(metrics, place, "metrics", METRIC_HOOKS),
     logger:
-      options.logger === undefined || options.logger === null
-        ? options.logger
-        : observer(options.logger, place, "logger", ["debug", "warn", "error"]),
-    shadowMaxInFlight: integer(undefinedOr(options.shadowMaxInFlight, 1), place, "shadowMaxInFlight", { min: 1 }),
-    localTimings: options.localTimings === undefined ? false : boolean(options.localTimings, place, "localTimings"),
+      logger === undefined || logger === null ? logger : observer(logger, place, "logger", ["debug", "warn", "error"]),
+    shadowMaxInFlight: integer(undefinedOr(shadowMaxInFlight, 1), place, "shadowMaxInFlight", { min: 1 }),
+    localTimings: localTimings !== undefined && boolean(localTimings, place, "localTimings"),
   };
 }
+
+const CACHED_PLACE: Place = { api: "cached()", path: "" };
+const GET_OR_LOAD_PLACE: Place = { api: "getOrLoad()", path: "" };
 
 /**
  * Options of `cached()`, before the use case's name is taken.
  * @throws TypeError, RangeError, or UseCaseNameIsReservedError for the name `watermark`.
  */
 export function resolveCachedOptions(input: unknown): ResolvedCachedOptions {
-  const place: Place = { api: "cached()", path: "" };
-  const options = readOptions(input, place, CACHED);
-  const cacheKey = callback<(...args: never[]) => unknown>(options.cacheKey, place, "cacheKey");
-  return { ...useCaseOptions(options, place), cacheKey };
+  const options = readOptions(input, CACHED_PLACE, CACHED);
+  const { cacheKey } = options;
+  return { ...resolveUseCase(options, CACHED_PLACE), cacheKey: callback(cacheKey, CACHED_PLACE, "cacheKey") };
 }
-
-const GET_OR_LOAD_PLACE: Place = { api: "getOrLoad()", path: "" };
 
 /**
  * Options of `getOrLoad()`.
  * @throws TypeError, RangeError, or UseCaseNameIsReservedError for the name `watermark`.
  */
 export function resolveGetOrLoadOptions(input: unknown): ResolvedGetOrLoadOptions {
-  const place = GET_OR_LOAD_PLACE;
-  const options = readOptions(input, place, GET_OR_LOAD);
-  if (options.key === undefined && !("key" in (input as object))) {
-    throw invalid(TypeError, place, "key", "key is required");
-  }
-  return { ...useCaseOptions(options, place), key: options.key };
+  const options = readOptions(input, GET_OR_LOAD_PLACE, GET_OR_LOAD);
+  const { key } = options;
+  if (key === undefined && !("key" in options)) throw invalid(TypeError, GET_OR_LOAD_PLACE, "key", "key is required");
+  // Completed in place: this runs on every call, where a copy would cost as much as all the checks.
+  const resolved: ResolvedUseCase & { key?: unknown } = resolveUseCase(options, GET_OR_LOAD_PLACE);
+  resolved.key = key;
+  return resolved as ResolvedGetOrLoadOptions;
 }
 
-function useCaseOptions(options: Record<(typeof USE_CASE)[number], unknown>, place: Place): ResolvedUseCase {
-  const keyType = nameOption(options.keyType, place, "keyType");
-  const useCase = nameOption(options.useCase, place, "useCase");
-  if (!isWellFormed(useCase)) throw refuse(useCase, place, "useCase", "string", "well-formed text");
-  if (useCase === "watermark") throw new UseCaseNameIsReservedError(useCase);
-  if (options.readHedge !== undefined) refuseUnsupported(place, "readHedge");
-  if (options.shadowComparator !== undefined) refuseUnsupported(place, "shadowComparator");
-
-  const defaultConfig =
-    options.defaultConfig === undefined
-      ? null
-      : defaultConfigOption(options.defaultConfig, inside(place, "defaultConfig"));
-  const { serializer, trackForInvalidation, redisReadTimeoutMs, fallbackTimeoutMs } = options;
-  const tracked = trackForInvalidation !== undefined && boolean(trackForInvalidation, place, "trackForInvalidation");
-  if (tracked) refuseUnsupported(place, "trackForInvalidation");
+function resolveUseCase(options: Readonly<Record<(typeof USE_CASE)[number], unknown>>, place: Place): ResolvedUseCase {
+  const { keyType, useCase, defaultConfig, serializer, trackForInvalidation } = options;
+  const { redisReadTimeoutMs, fallbackTimeoutMs, readHedge, shadowComparator } = options;
+  if (readHedge !== undefined) refuseUnsupported(place, "readHedge");
+  if (shadowComparator !== undefined) refuseUnsupported(place, "shadowComparator");
+  const config = defaultConfig === undefined ? null : defaultConfigOption(defaultConfig, place);
   return {
-    keyType,
-    useCase,
-    defaultConfig,
-    defaults: defaultConfig === null ? NO_DEFAULTS : toLeaves(defaultConfig, "defaultConfig"),
+    keyType: nameOption(keyType, place, "keyType"),
+    useCase: useCaseOption(useCase, place),
+    defaultConfig: config,
+    defaults: config === null ? NO_DEFAULTS : toLeaves(config, "defaultConfig"),
     serializer: serializer === undefined ? undefined : serializerOption(serializer, place),
-    trackForInvalidation: tracked,
+    trackForInvalidation: trackForInvalidation !== undefined && trackedOption(trackForInvalidation, place),
     redisReadTimeoutMs:
       redisReadTimeoutMs === undefined ? undefined : timeoutMs(redisReadTimeoutMs, place, "redisReadTimeoutMs"),
     fallbackTimeoutMs:
@@ -176,10 +166,23 @@ function useCaseOptions(options: Record<(typeof USE_CASE)[number], unknown>, pla
   };
 }
 
+function useCaseOption(value: unknown, place: Place): string {
+  const useCase = nameOption(value, place, "useCase");
+  if (useCase === "watermark") throw new UseCaseNameIsReservedError(useCase);
+  if (!isWellFormed(useCase)) throw refuse(useCase, place, "useCase", "string", "well-formed text");
+  return useCase;
+}
+
+function trackedOption(value: unknown, place: Place): boolean {
+  if (boolean(value, place, "trackForInvalidation")) refuseUnsupported(place, "trackForInvalidation");
+  return false;
+}
+
 function defaultConfigOption(value: unknown, place: Place): DialCacheKeyConfig {
-  const config = toKeyConfig(value, place);
-  validateDefaults(config, place);
-  if ((config.shadow?.ramp ?? 0) > 0) refuseUnsupported(inside(place, "shadow"), "ramp");
+  if (isValidated(value)) return value;
+  const at = inside(place, "defaultConfig");
+  const config = toKeyConfig(value, at);
+  validateDefaults(config, at);
   return config;
 }
 

@@ -81,13 +81,16 @@ const CLIENT = optionNames(
 const TLS = optionNames("ca", "cert", "key", "servername", "rejectUnauthorized");
 const RECONNECT = optionNames("baseDelayMs", "maxDelayMs");
 
+const TIMEOUT = { min: 1, max: MAX_TIMEOUT_MS, unit: "milliseconds" } as const;
+const SERIALIZER = ["dump", "load"] as const;
+
 /** Milliseconds of a deadline. */
 export function timeoutMs(value: unknown, place: Place, name: string): number {
-  return integer(value, place, name, { min: 1, max: MAX_TIMEOUT_MS, unit: "milliseconds" });
+  return integer(value, place, name, TIMEOUT);
 }
 
 export function serializerOption(value: unknown, place: Place): Serializer<unknown> {
-  return withMethods(value, place, "serializer", ["dump", "load"]);
+  return withMethods(value, place, "serializer", SERIALIZER);
 }
 
 /** `redis` of `new DialCache()`. */
@@ -113,30 +116,40 @@ export function resolveRedis(input: unknown, place: Place): ResolvedRedis {
 export function resolveRedisClientOptions(input: unknown = {}): ResolvedRedisClientOptions {
   const place: Place = { api: "new RedisClient()", path: "" };
   const options = readOptions(input, place, CLIENT);
-  if (options.nodes !== undefined) refuseUnsupported(place, "nodes");
-  if (options.password !== undefined && options.credentials !== undefined) {
+  const { url: urlOption, nodes, tls, username, password, credentials, database, clientName } = options;
+  if (nodes !== undefined) refuseUnsupported(place, "nodes");
+  if (password !== undefined && credentials !== undefined) {
     throw invalid(TypeError, place, "credentials", "password and credentials exclude each other");
   }
-  const url = resolveUrl(options.url, place);
+  const url = resolveUrl(urlOption, place);
   return {
     url,
-    tls: resolveTls(options.tls, place, url),
-    username: text(options.username, place, "username"),
-    password: text(options.password, place, "password"),
-    credentials: options.credentials === undefined ? undefined : callback(options.credentials, place, "credentials"),
+    tls: resolveTls(tls, place, url),
+    username: text(username, place, "username"),
+    password: text(password, place, "password"),
+    credentials: credentials === undefined ? undefined : callback(credentials, place, "credentials"),
     database:
-      options.database === undefined
-        ? undefined
-        : integer(options.database, place, "database", { min: 0, max: MAX_TIMEOUT_MS }),
-    clientName: resolveClientName(options.clientName, place),
-    connectTimeoutMs: timeoutMs(undefinedOr(options.connectTimeoutMs, 2000), place, "connectTimeoutMs"),
-    responseTimeoutMs: timeoutMs(undefinedOr(options.responseTimeoutMs, 2000), place, "responseTimeoutMs"),
-    maxPending: integer(undefinedOr(options.maxPending, 10_000), place, "maxPending", { min: 1 }),
-    maxPendingBytes: integer(undefinedOr(options.maxPendingBytes, 64 * 1024 * 1024), place, "maxPendingBytes", {
+      database === undefined ? undefined : integer(database, place, "database", { min: 0, max: MAX_TIMEOUT_MS }),
+    clientName: resolveClientName(clientName, place),
+    ...resolveBudgets(options, place),
+  };
+}
+
+type Budgets = "connectTimeoutMs" | "responseTimeoutMs" | "maxPending" | "maxPendingBytes" | "reconnect";
+
+function resolveBudgets(
+  { connectTimeoutMs, responseTimeoutMs, maxPending, maxPendingBytes, reconnect }: Readonly<Record<Budgets, unknown>>,
+  place: Place,
+): Pick<ResolvedRedisClientOptions, Budgets> {
+  return {
+    connectTimeoutMs: timeoutMs(undefinedOr(connectTimeoutMs, 2000), place, "connectTimeoutMs"),
+    responseTimeoutMs: timeoutMs(undefinedOr(responseTimeoutMs, 2000), place, "responseTimeoutMs"),
+    maxPending: integer(undefinedOr(maxPending, 10_000), place, "maxPending", { min: 1 }),
+    maxPendingBytes: integer(undefinedOr(maxPendingBytes, 64 * 1024 * 1024), place, "maxPendingBytes", {
       min: 1,
       unit: "bytes",
     }),
-    reconnect: resolveReconnect(options.reconnect, inside(place, "reconnect")),
+    reconnect: resolveReconnect(reconnect, inside(place, "reconnect")),
   };
 }
 
@@ -184,9 +197,9 @@ function resolveClientName(value: unknown, place: Place): string | undefined {
 }
 
 function resolveReconnect(value: unknown, place: Place): ResolvedRedisClientOptions["reconnect"] {
-  const options = readOptions(undefinedOr(value, {}), place, RECONNECT);
-  const baseDelayMs = timeoutMs(undefinedOr(options.baseDelayMs, 50), place, "baseDelayMs");
-  const maxDelayMs = timeoutMs(undefinedOr(options.maxDelayMs, 2000), place, "maxDelayMs");
+  const given = readOptions(undefinedOr(value, {}), place, RECONNECT);
+  const baseDelayMs = timeoutMs(undefinedOr(given.baseDelayMs, 50), place, "baseDelayMs");
+  const maxDelayMs = timeoutMs(undefinedOr(given.maxDelayMs, 2000), place, "maxDelayMs");
   if (maxDelayMs < baseDelayMs) {
     const option = `${place.path}maxDelayMs`;
     throw invalid(
@@ -202,22 +215,19 @@ function resolveReconnect(value: unknown, place: Place): ResolvedRedisClientOpti
 function resolveTls(value: unknown, place: Place, url: string): ResolvedTls | undefined {
   if (value === undefined) return undefined;
   const at = inside(place, "tls");
-  const options = readOptions(value, at, TLS);
+  const { ca, cert, key, servername, rejectUnauthorized } = readOptions(value, at, TLS);
   if (url.slice(0, url.indexOf(":")).endsWith("unix")) {
     throw invalid(TypeError, place, "tls", "tls does not go with a unix socket");
   }
-  const cert = options.cert === undefined ? undefined : pem(options.cert, at, "cert");
-  const key = options.key === undefined ? undefined : pem(options.key, at, "key");
   if ((cert === undefined) !== (key === undefined)) {
     throw invalid(TypeError, place, "tls.key", "tls.cert and tls.key must be given together");
   }
   return {
-    ca: options.ca === undefined ? [] : authorities(options.ca, at),
-    cert,
-    key,
-    servername: serverName(options.servername, at),
-    rejectUnauthorized:
-      options.rejectUnauthorized === undefined ? true : boolean(options.rejectUnauthorized, at, "rejectUnauthorized"),
+    ca: ca === undefined ? [] : authorities(ca, at),
+    cert: cert === undefined ? undefined : pem(cert, at, "cert"),
+    key: key === undefined ? undefined : pem(key, at, "key"),
+    servername: serverName(servername, at),
+    rejectUnauthorized: rejectUnauthorized === undefined || boolean(rejectUnauthorized, at, "rejectUnauthorized"),
   };
 }
 
