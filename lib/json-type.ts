@@ -21,21 +21,27 @@ type JsonForm<T> = unknown extends T
     : T extends bigint | symbol | ((...args: never[]) => unknown) | (abstract new (...args: never[]) => unknown)
       ? never
       : T extends readonly (infer Element)[]
-        ? undefined extends Element
+        ? MayBeUndefined<Element> extends true
           ? never
-          : { [Index in keyof T]: JsonForm<T[Index]> }
+          : JsonArray<Element>
         : IsOpaque<T> extends true
           ? never
           : { [Key in keyof T]: JsonMember<T, Key> };
+
+/** An interface, because the compiler looks into one only when it has to: an alias of itself would never end. */
+interface JsonArray<Element> extends ReadonlyArray<JsonForm<Element>> {}
 
 /** An optional member may be missing; a required one that may be `undefined` would come back missing. */
 type JsonMember<T, Key extends keyof T> =
   // biome-ignore lint/complexity/noBannedTypes: `{}` is assignable to a pick of optional members only
   {} extends Pick<T, Key>
     ? JsonForm<Exclude<T[Key], undefined>> | undefined
-    : undefined extends T[Key]
+    : MayBeUndefined<T[Key]> extends true
       ? never
       : JsonForm<T[Key]>;
+
+/** Without `strictNullChecks` everything may be, and nothing says so: then the question is not asked. */
+type MayBeUndefined<T> = undefined extends string ? false : undefined extends T ? true : false;
 
 /** Whether `T` is the type `object`, which says nothing about what is inside. */
 type IsOpaque<T> = (<X>() => X extends T ? 1 : 2) extends <X>() => X extends object ? 1 : 2 ? true : false;

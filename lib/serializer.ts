@@ -50,23 +50,27 @@ export class StringSerializer implements Serializer<string> {
   }
 }
 
+/** What `Buffer.alloc()` returns: fits results typed as any flavour of Buffer, in old and new type definitions of Node. */
+export type PlainBuffer = ReturnType<typeof Buffer.alloc>;
+
 /** Stores bytes as they are, without a copy. */
-export class BufferSerializer implements Serializer<Buffer> {
+export class BufferSerializer implements Serializer<PlainBuffer> {
   /** @throws TypeError for anything but a Buffer or Uint8Array. */
-  dump(value: Uint8Array): Buffer {
+  dump(value: Uint8Array): PlainBuffer {
     if (!(value instanceof Uint8Array)) throw new TypeError(`BufferSerializer takes a Buffer, got ${kindOf(value)}`);
     return asBuffer(value);
   }
 
   /** @throws TypeError for a text payload. */
-  load(payload: string | Buffer): Buffer {
+  load(payload: string | Buffer): PlainBuffer {
     if (!((payload as unknown) instanceof Uint8Array)) throw new TypeError("BufferSerializer was given a text payload");
     return asBuffer(payload as Uint8Array);
   }
 }
 
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+function asBuffer(bytes: Uint8Array): PlainBuffer {
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return buffer as PlainBuffer;
 }
 
 function kindOf(value: unknown): string {
