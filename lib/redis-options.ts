@@ -118,8 +118,8 @@ export function resolveRedisClientOptions(input: unknown = {}): ResolvedRedisCli
   const options = readOptions(input, place, CLIENT);
   const { url: urlOption, nodes, tls, username, password, credentials, database, clientName } = options;
   if (nodes !== undefined) refuseUnsupported(place, "nodes");
-  if (password !== undefined && credentials !== undefined) {
-    throw invalid(TypeError, place, "credentials", "password and credentials exclude each other");
+  if (credentials !== undefined && (password !== undefined || username !== undefined)) {
+    throw invalid(TypeError, place, "credentials", "credentials take the place of username and password");
   }
   const url = resolveUrl(urlOption, place);
   return {

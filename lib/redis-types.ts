@@ -124,7 +124,7 @@ export interface RedisClientOptions {
   readonly username?: string | undefined;
   /** Wins over the url's. */
   readonly password?: string | undefined;
-  /** Asked before each connection attempt, for credentials that change. Instead of `password`. */
+  /** Asked before each connection attempt, for credentials that change. Instead of `username` and `password`. */
   readonly credentials?: (() => Awaitable<RedisCredentials>) | undefined;
   /** Database number. Default: the url's, else 0. */
   readonly database?: number | undefined;

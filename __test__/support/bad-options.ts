@@ -299,11 +299,13 @@ export const badRedisClientOptions: readonly BadOption[] = [
   ...native("username", notSecrets, "username", SECRET),
   ...native("password", notSecrets, "password", SECRET),
   ...native("credentials", notFunctions),
-  ...tableOf({ ...goodRedisClientOptions, password: SECRET })(
-    "credentials",
-    [[() => ({ password: SECRET }), "TypeError"]],
-    "credentials",
-    SECRET,
+  ...["username", "password"].flatMap((name) =>
+    tableOf({ ...goodRedisClientOptions, [name]: SECRET })(
+      "credentials",
+      [[() => ({ password: SECRET }), "TypeError"]],
+      "credentials",
+      SECRET,
+    ),
   ),
   ...native("database", [...notNatural, [MAX_TIMEOUT_MS + 1, "RangeError"]]),
   ...native("clientName", [
