@@ -68,6 +68,16 @@ describe("DialCacheKeyConfig", () => {
     for (const part of [config, config.ttlSec, config.ramp, config.shadow]) expect(Object.isFrozen(part)).toBe(true);
   });
 
+  it("may be subclassed, with the leaves it was constructed with", () => {
+    class Preset extends DialCacheKeyConfig {
+      readonly label = "preset";
+    }
+    const preset = new Preset({ ttlSec: { local: 5 } });
+    expect(preset.label).toBe("preset");
+    expect(toKeyConfig(preset, place)).toBe(preset);
+    expect(toLeaves(preset, "config").ttlLocal).toBe(5);
+  });
+
   it("checks shapes, not values", () => {
     for (const value of [0, -1, 1.5, Number.NaN, "60", null, 1e9]) {
       expect(() => new DialCacheKeyConfig({ ttlSec: { local: value as number } })).not.toThrow();

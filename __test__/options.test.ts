@@ -57,6 +57,12 @@ describe.each(calls)("options of %s", (api, bad, good, resolve) => {
     expect(thrown.message).toMatch(/options must be an object, got /);
   });
 
+  it("does not quote a url that stands in place of options", () => {
+    expect(thrownBy(() => resolve("redis://:hunter2@127.0.0.1")).message).toMatch(
+      /options must be an object, got a string$/,
+    );
+  });
+
   it("reads every getter once", () => {
     const reads = new Map<string, number>();
     const counted: Record<string, unknown> = {};

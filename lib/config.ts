@@ -81,7 +81,8 @@ export class DialCacheKeyConfig {
     this.coalesce = raw.coalesce;
     this.shadow = raw.shadow;
     leavesOf.set(this, flatten(raw));
-    Object.freeze(this);
+    // A subclass still has fields to define.
+    if (new.target === DialCacheKeyConfig) Object.freeze(this);
   }
 
   /** Both shared layers on for every key. @param ttlSec - Time to live of both, in whole seconds. */

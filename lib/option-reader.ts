@@ -35,7 +35,7 @@ export function readOptions<Name extends string>(
 ): Readonly<Record<Name, unknown>> {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     const what = place.path === "" ? "options" : place.path.slice(0, -1);
-    throw invalid(TypeError, place, what, `${what} must be an object, got ${render(input)}`);
+    throw invalid(TypeError, place, what, `${what} must be an object, got ${renderWrong(input)}`);
   }
   for (const name of Object.keys(input)) {
     if (!names.set.has(name)) throw unknownOption(place, name, names.list);
@@ -66,14 +66,15 @@ export function invalid<E extends Error>(
 export function refuse(value: unknown, place: Place, name: string, type: string, rule: string): Error {
   const option = place.path + name;
   const errorClass = value !== null && typeof value === type ? RangeError : TypeError;
-  return invalid(errorClass, place, option, `${option} must be ${rule}, got ${render(value)}`);
+  const got = type === "object" || type === "function" ? renderWrong(value) : render(value);
+  return invalid(errorClass, place, option, `${option} must be ${rule}, got ${got}`);
 }
 
-/** Like {@link refuse}, for values that may hold a secret: the value is never named. */
-export function refuseSecret(value: unknown, place: Place, name: string, type: string, rule: string): Error {
+/** Like {@link refuse}, for values that may be a secret: at most their type is named. */
+export function refuseSecret(value: unknown, place: Place, name: string, rule: string): Error {
   const option = place.path + name;
-  if (value !== null && typeof value === type) return invalid(RangeError, place, option, `${option} must be ${rule}`);
-  return invalid(TypeError, place, option, `${option} must be ${rule}, got ${render(undefinedOrType(value))}`);
+  if (typeof value === "string") return invalid(RangeError, place, option, `${option} must be ${rule}`);
+  return invalid(TypeError, place, option, `${option} must be ${rule}, got ${kindOf(value)}`);
 }
 
 export function integer(
@@ -112,7 +113,7 @@ export function withMethods<T>(value: unknown, place: Place, name: string, metho
 }
 
 /** A value as it may stand in a message: short, on one line, and without running code of its own. */
-export function render(value: unknown): string {
+function render(value: unknown): string {
   switch (typeof value) {
     case "string":
       return JSON.stringify(clip(value));
@@ -120,20 +121,22 @@ export function render(value: unknown): string {
       return Object.is(value, -0) ? "-0" : String(value);
     case "bigint":
       return `${clip(String(value))}n`;
-    case "symbol":
-      return "a symbol";
-    case "function":
-      return "a function";
-    case "object":
-      if (value === null) return "null";
-      return Array.isArray(value) ? "an array" : "an object";
-    default:
+    case "boolean":
       return String(value);
+    default:
+      return kindOf(value);
   }
 }
 
-function undefinedOrType(value: unknown): unknown {
-  return value === null || value === undefined ? value : Object(value) === value ? value : typeof value;
+/** A value where an object or a function belongs: a string there may be a url with a password, or a key in PEM. */
+function renderWrong(value: unknown): string {
+  return typeof value === "string" ? "a string" : render(value);
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 function clip(text: string): string {

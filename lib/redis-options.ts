@@ -180,14 +180,14 @@ function resolveUrl(value: unknown, place: Place): string {
 
 function checkUrl(value: unknown, place: Place, name: string): string {
   if (typeof value === "string" && SCHEME.test(value) && isWellFormed(value)) return value;
-  throw refuseSecret(value, place, name, "string", "a redis://, rediss:// or unix:// url");
+  throw refuseSecret(value, place, name, "a redis://, rediss:// or unix:// url");
 }
 
 /** Text that may be a secret. */
 function text(value: unknown, place: Place, name: string): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value === "string" && value !== "" && isWellFormed(value)) return value;
-  throw refuseSecret(value, place, name, "string", "a non-empty string");
+  throw refuseSecret(value, place, name, "a non-empty string");
 }
 
 function resolveClientName(value: unknown, place: Place): string | undefined {
@@ -234,13 +234,13 @@ function resolveTls(value: unknown, place: Place, url: string): ResolvedTls | un
 function authorities(value: unknown, place: Place): readonly (string | Uint8Array)[] {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   // An empty list would trust the system's roots, the opposite of what it says.
-  if (list.length === 0) throw refuseSecret("", place, "ca", "string", "at least one certificate");
+  if (list.length === 0) throw refuseSecret("", place, "ca", "at least one certificate");
   return list.map((entry) => pem(entry, place, "ca"));
 }
 
 function pem(value: unknown, place: Place, name: string): string | Uint8Array {
   if ((typeof value === "string" && value !== "") || (value instanceof Uint8Array && value.length > 0)) return value;
-  throw refuseSecret(value, place, name, "string", "PEM text or a Buffer of it");
+  throw refuseSecret(value, place, name, "PEM text or a Buffer of it");
 }
 
 function serverName(value: unknown, place: Place): string | undefined {
