@@ -20,7 +20,8 @@ export function buildAddon({ force = false } = {}) {
     npmTool("@napi-rs/cli/dist/cli.js", args);
   });
   const home = join(root, "npm", platformName());
-  if (existsSync(home)) copyFileSync(join(root, addon), join(home, addon));
+  if (!existsSync(home)) return;
+  for (const file of [addon, "LICENSE"]) copyFileSync(join(root, file), join(home, file));
 }
 
 /** Compiles lib/ to CommonJS in dist/ and writes the ES module entries beside it. */

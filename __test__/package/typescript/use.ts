@@ -1,0 +1,37 @@
+// A TypeScript service that uses the installed package. Compiled under several module settings.
+import { DialCache, DialCacheError, DialCacheKeyConfig, RedisClient, StringSerializer } from "dialcache-native";
+import { installClock, manualClock } from "dialcache-native/testing";
+
+interface User {
+  id: string;
+  load: number;
+}
+
+async function main(): Promise<void> {
+  const uninstall = installClock(manualClock());
+  uninstall();
+
+  const dialcache = new DialCache({ namespace: "package-test" });
+  let loads = 0;
+  const getUser = dialcache.cached(async (id: string): Promise<User> => ({ id, load: ++loads }), {
+    keyType: "user_id",
+    useCase: "GetUser",
+    cacheKey: (id) => id,
+    defaultConfig: DialCacheKeyConfig.enabled(60),
+  });
+  const users: User[] = await dialcache.enable(async () => [await getUser("1"), await getUser("1")]);
+  if (users[1]?.load !== 1) throw new Error("the second call is a hit");
+
+  // @ts-expect-error The argument's type is the source's.
+  const wrong = () => getUser(1);
+  // @ts-expect-error readTimeoutMs is required.
+  const unbounded = () => new DialCache({ redis: { client: new RedisClient() } });
+  const serializer: { load(payload: string | Buffer): unknown } = new StringSerializer();
+  if (!(new DialCacheError("x", "code") instanceof Error) || !wrong || !unbounded || !serializer)
+    throw new Error("unused");
+
+  await dialcache.close();
+  console.log("used");
+}
+
+void main();

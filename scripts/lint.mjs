@@ -1,0 +1,38 @@
+// All static checks. Runs every one of them, and then fails when any failed.
+import { spawnSync } from "node:child_process";
+import { ensure } from "./ensure.mjs";
+import { main, note, root, SetupError, status } from "./support/run.mjs";
+
+// The feature sets the crate is used with: each must be free of warnings on its own.
+const featureSets = [["--no-default-features"], ["--no-default-features", "--features", "remote"], ["--all-features"]];
+
+const node = (script, ...args) => [process.execPath, [script, ...args]];
+
+const checks = [
+  ["cargo", ["fmt", "--check"]],
+  ...featureSets.map((set) => ["cargo", ["clippy", "--all-targets", ...set, "--", "-D", "warnings"]]),
+  ["cargo", ["doc", "--no-deps", "--all-features"], { RUSTDOCFLAGS: "-D warnings" }],
+  node("node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "."),
+  node("node_modules/typescript/bin/tsc", "-p", "tsconfig.json"),
+  node("node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json", "--noEmit"),
+  node("scripts/emit-types.mjs", "--check"),
+];
+
+/** Licences, bans and sources; the advisories need the network and are asked for by the release, not by every change. */
+function dependencyCheck() {
+  const installed = spawnSync("cargo", ["deny", "--version"], { cwd: root, stdio: "ignore" }).status === 0;
+  if (installed) return [["cargo", ["deny", "check", "licenses", "bans", "sources"]]];
+  note("cargo-deny is not installed (cargo install cargo-deny --locked): its checks are left out");
+  return [];
+}
+
+await main(() => {
+  ensure(["modules", "addon"]);
+  const failed = [...checks, ...dependencyCheck()].filter(([command, args, env]) => {
+    note([command === process.execPath ? "node" : command, ...args].join(" "));
+    return status(command, args, { env: { ...process.env, ...env } }) !== 0;
+  });
+  const names = failed.map(([command, args]) => [command, ...args].join(" ").replace(process.execPath, "node"));
+  if (failed.length > 0) throw new SetupError(`failed: ${names.join("; ")}`);
+  note("no problems found");
+});
