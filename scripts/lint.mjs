@@ -12,7 +12,7 @@ const checks = [
   ["cargo", ["fmt", "--check"]],
   ...featureSets.map((set) => ["cargo", ["clippy", "--all-targets", ...set, "--", "-D", "warnings"]]),
   ["cargo", ["doc", "--no-deps", "--all-features"], { RUSTDOCFLAGS: "-D warnings" }],
-  node("node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "."),
+  node("node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."),
   node("node_modules/typescript/bin/tsc", "-p", "tsconfig.json"),
   node("node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json", "--noEmit"),
   node("scripts/emit-types.mjs", "--check"),

@@ -25,7 +25,7 @@ async function main(): Promise<void> {
   // @ts-expect-error The argument's type is the source's.
   const wrong = () => getUser(1);
   // @ts-expect-error readTimeoutMs is required.
-  const unbounded = () => new DialCache({ redis: { client: new RedisClient() } });
+  const unbounded = () => new DialCache({ redis: { client: new RedisClient({ url: "redis://127.0.0.1:6379" }) } });
   const serializer: { load(payload: string | Buffer): unknown } = new StringSerializer();
   if (!(new DialCacheError("x", "code") instanceof Error) || !wrong || !unbounded || !serializer)
     throw new Error("unused");
