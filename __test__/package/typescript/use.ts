@@ -27,8 +27,8 @@ async function main(): Promise<void> {
   // @ts-expect-error readTimeoutMs is required.
   const unbounded = () => new DialCache({ redis: { client: new RedisClient({ url: "redis://127.0.0.1:6379" }) } });
   const serializer: { load(payload: string | Buffer): unknown } = new StringSerializer();
-  if (!(new DialCacheError("x", "code") instanceof Error) || !wrong || !unbounded || !serializer)
-    throw new Error("unused");
+  const codeOf = (error: unknown): string => (error instanceof DialCacheError ? error.code : "not ours");
+  for (const used of [wrong, unbounded, serializer, codeOf]) if (!used) throw new Error("unused");
 
   await dialcache.close();
   console.log("used");
