@@ -5,7 +5,7 @@
 //! escaped, compression on or off: nothing a serializer writes can be taken for a marker.
 
 use super::frame::Encoding;
-use super::zstd_codec::{Refusal, compress_after, decompress_within};
+use super::zstd_codec::{self, Refusal, compress_after, decompress_within};
 
 /// The most bytes a payload may decompress to: 512 MiB.
 pub const MAX_DECOMPRESSED_BYTES: usize = 512 << 20;
@@ -151,6 +151,20 @@ pub fn open(encoding: Encoding, body: Vec<u8>) -> Opened {
     open_within(encoding, body, MAX_DECOMPRESSED_BYTES)
 }
 
+/// Bytes that [`open`] decompresses a body to; `None` when it has nothing to decompress, and the
+/// bound when the body does not say.
+#[must_use]
+pub fn decompressed_bytes(encoding: Encoding, body: &[u8]) -> Option<usize> {
+    match *body {
+        [MARKER_ZSTD_TEXT | MARKER_ZSTD_BYTES, ref compressed @ ..]
+            if encoding == Encoding::Binary =>
+        {
+            Some(zstd_codec::stated_bytes(compressed).unwrap_or(MAX_DECOMPRESSED_BYTES))
+        }
+        _ => None,
+    }
+}
+
 /// [`open`] with another bound on the decompressed size, in bytes.
 #[must_use]
 pub fn open_within(encoding: Encoding, mut body: Vec<u8>, max_bytes: usize) -> Opened {
@@ -205,4 +219,46 @@ fn into_text(bytes: Vec<u8>) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_a_body_will_decompress_to() {
+        let on = Some(Compression {
+            threshold_bytes: 64,
+            level: 3,
+        });
+        let sealed = seal(Payload::Text("a".repeat(5000)), on);
+        let body = sealed.payload.as_bytes();
+        assert_eq!(decompressed_bytes(Encoding::Binary, body), Some(5000));
+        assert_eq!(decompressed_bytes(Encoding::Utf8, body), None);
+        assert_eq!(decompressed_bytes(Encoding::Binary, b"plain"), None);
+        assert_eq!(decompressed_bytes(Encoding::Binary, b""), None);
+        let twice = [body, &body[1..]].concat();
+        assert_eq!(
+            decompressed_bytes(Encoding::Binary, &twice),
+            Some(MAX_DECOMPRESSED_BYTES)
+        );
+    }
+
+    #[test]
+    fn round_trips() {
+        let on = Some(Compression {
+            threshold_bytes: 64,
+            level: 3,
+        });
+        for payload in [
+            Payload::Text("a".repeat(5000)),
+            Payload::Bytes(vec![1; 5000]),
+            Payload::Bytes(vec![1; 5]),
+            Payload::Bytes(vec![]),
+        ] {
+            let sealed = seal(payload.clone(), on);
+            let opened = open(
+                sealed.payload.encoding(),
+                sealed.payload.as_bytes().to_vec(),
+            );
+            assert_eq!(opened.payload, payload);
+        }
+    }
+}

@@ -55,6 +55,15 @@ pub fn compress_after(first: u8, plain: &[u8], level: i32, max_bytes: usize) -> 
     Some(out)
 }
 
+/// The content size that a single frame states; `None` for anything else.
+pub fn stated_bytes(compressed: &[u8]) -> Option<usize> {
+    if find_frame_compressed_size(compressed) != Ok(compressed.len()) {
+        return None;
+    }
+    let stated = get_frame_content_size(compressed).ok().flatten()?;
+    usize::try_from(stated).ok()
+}
+
 /// The content of all the frames that `compressed` consists of, at most `max_bytes`.
 pub fn decompress_within(compressed: &[u8], max_bytes: usize) -> Result<Vec<u8>, Refusal> {
     if compressed.is_empty() {

@@ -3,15 +3,16 @@
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Pipeline, RedisConnectionInfo, ServerError, Value};
+use redis::{AsyncConnectionConfig, RedisConnectionInfo, ServerError, Value};
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
 
-use super::connection::{Connection, Driver};
+use super::connection::{Connection, Driver, is_unreadable};
 use super::endpoint::Endpoint;
 use super::error::{ErrorKind, RemoteError};
 use super::options::{Credentials, Login, Settings};
@@ -29,23 +30,60 @@ const WRITE_BUFFER_BYTES: usize = 64 << 10;
 /// Makes one attempt, inside `connect_timeout`.
 pub(super) async fn connect(client: &Shared, resolver: &mut Resolver) -> Result<(Connection, Driver), RemoteError> {
     let limit = client.settings.connect_timeout;
-    match tokio::time::timeout(limit, attempt(client, resolver)).await {
+    let phase = Phase::default();
+    match tokio::time::timeout(limit, attempt(client, resolver, &phase)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(RemoteError::new(
             ErrorKind::Timeout,
-            format!("no connection to Redis within {} ms", limit.as_millis()),
+            format!(
+                "no connection to Redis within {} ms, {}",
+                limit.as_millis(),
+                phase.name()
+            ),
         )),
     }
 }
 
-async fn attempt(client: &Shared, resolver: &mut Resolver) -> Result<(Connection, Driver), RemoteError> {
+/// How far an attempt has come: what a timeout can say about its reason.
+#[derive(Default)]
+struct Phase(AtomicUsize);
+
+impl Phase {
+    const NAMES: [&str; 5] = [
+        "still resolving the host name",
+        "still opening the socket",
+        "still waiting for the TLS handshake",
+        "still waiting for credentials()",
+        "still waiting for its first answer",
+    ];
+    const RESOLVE: usize = 0;
+    const OPEN: usize = 1;
+    const SECURE: usize = 2;
+    const ASK: usize = 3;
+    const GREET: usize = 4;
+
+    fn enter(&self, phase: usize) {
+        self.0.store(phase, Ordering::Relaxed);
+    }
+
+    fn name(&self) -> &'static str {
+        Self::NAMES[self.0.load(Ordering::Relaxed)]
+    }
+}
+
+async fn attempt(
+    client: &Shared,
+    resolver: &mut Resolver,
+    phase: &Phase,
+) -> Result<(Connection, Driver), RemoteError> {
     let settings = &client.settings;
-    let socket = open(settings, resolver).await?;
+    let socket = open(settings, resolver, phase).await?;
     let asked;
     let credentials = match &settings.login {
         Login::Anonymous => None,
         Login::Fixed(credentials) => Some(credentials),
         Login::Asked => {
+            phase.enter(Phase::ASK);
             asked = client.ask_credentials().await?;
             Some(&asked)
         }
@@ -59,12 +97,14 @@ async fn attempt(client: &Shared, resolver: &mut Resolver) -> Result<(Connection
         .set_connection_timeout(None)
         .set_pipeline_buffer_size(MULTIPLEXER_QUEUE)
         .set_write_backpressure_boundary(WRITE_BUFFER_BYTES);
-    let (mut multiplexer, driver) = MultiplexedConnection::new_with_config(&nothing_to_set_up, stream, config)
-        .await
-        .map_err(|error| RemoteError::transport(&error))?;
+    let (mut multiplexer, driver) =
+        MultiplexedConnection::new_with_config(&nothing_to_set_up, stream, config)
+            .await
+            .map_err(|_| RemoteError::internal("the connection could not be set up"))?;
+    phase.enter(Phase::GREET);
     let mut driver: Driver = Box::pin(driver);
     {
-        let mut greeting = pin!(greet(&mut multiplexer, settings, credentials));
+        let mut greeting = pin!(greet(&mut multiplexer, &activity, settings, credentials));
         tokio::select! {
             biased;
             outcome = &mut greeting => outcome?,
@@ -75,20 +115,28 @@ async fn attempt(client: &Shared, resolver: &mut Resolver) -> Result<(Connection
     Ok((Connection::new(multiplexer, activity), driver))
 }
 
-async fn open(settings: &Settings, resolver: &mut Resolver) -> Result<Socket, RemoteError> {
+async fn open(
+    settings: &Settings,
+    resolver: &mut Resolver,
+    phase: &Phase,
+) -> Result<Socket, RemoteError> {
     match &settings.endpoint {
         #[cfg(unix)]
         Endpoint::Unix(path) => {
+            phase.enter(Phase::OPEN);
             let socket = UnixStream::connect(path).await;
             Ok(Socket::Unix(socket.map_err(|e| RemoteError::connect(&e))?))
         }
         #[cfg(not(unix))]
         Endpoint::Unix(_) => Err(RemoteError::unsupported("no unix sockets on this platform")),
         Endpoint::Tcp { host, port, .. } => {
+            phase.enter(Phase::RESOLVE);
             let addresses = resolver.resolve(host, *port).await?;
+            phase.enter(Phase::OPEN);
             let socket = open_any(&addresses, settings.connect_timeout)
                 .await
                 .map_err(|error| RemoteError::connect(&error))?;
+            phase.enter(Phase::SECURE);
             match &settings.tls {
                 None => Ok(Socket::Tcp(socket)),
                 Some(tls) => Ok(Socket::Tls(Box::new(tls.connect(host, socket).await?))),
@@ -120,46 +168,46 @@ async fn open_any(addresses: &[SocketAddr], limit: Duration) -> io::Result<TcpSt
 /// anything may listen on a port: only a reply shows that Redis is there.
 async fn greet(
     multiplexer: &mut MultiplexedConnection,
+    activity: &Activity,
     settings: &Settings,
     credentials: Option<&Credentials>,
 ) -> Result<(), RemoteError> {
-    let mut pipeline = Pipeline::new();
     let mut steps = Vec::with_capacity(4);
     if let Some(Credentials { username, password }) = credentials {
-        pipeline.cmd("AUTH");
+        let mut command = redis::cmd("AUTH");
         if let Some(username) = username {
-            pipeline.arg(username);
+            command.arg(username);
         }
-        pipeline.arg(password.expose());
-        steps.push(Step::Auth);
+        command.arg(password.expose());
+        steps.push((Step::Auth, command));
     }
     if let Some(name) = &settings.client_name {
-        pipeline.cmd("CLIENT").arg("SETNAME").arg(name);
-        steps.push(Step::SetName);
+        let mut command = redis::cmd("CLIENT");
+        command.arg("SETNAME").arg(name);
+        steps.push((Step::SetName, command));
     }
     if settings.database != 0 {
-        pipeline.cmd("SELECT").arg(settings.database);
-        steps.push(Step::Select);
+        let mut command = redis::cmd("SELECT");
+        command.arg(settings.database);
+        steps.push((Step::Select, command));
     }
-    pipeline.cmd("PING");
-    steps.push(Step::Ping);
-    let replies = multiplexer
-        .send_packed_commands(&pipeline, 0, steps.len())
-        .await
-        .map_err(|error| match error.kind() {
-            redis::ErrorKind::Parse => RemoteError::protocol(),
-            _ => RemoteError::fixed(
-                ErrorKind::Disconnected,
-                "the server closed the connection before it answered",
-            ),
+    steps.push((Step::Ping, redis::cmd("PING")));
+    // One after the other: in a pipeline the crate keeps an unreadable reply to itself.
+    for (step, command) in steps {
+        let reply = multiplexer.send_packed_command(&command).await;
+        let reply = reply.map_err(|error| {
+            if is_unreadable(&error) && !activity.has_ended() {
+                RemoteError::protocol()
+            } else {
+                RemoteError::fixed(
+                    ErrorKind::Disconnected,
+                    "the server closed the connection before it answered",
+                )
+            }
         })?;
-    if replies.len() != steps.len() {
-        return Err(RemoteError::protocol());
+        step.check(&reply)?;
     }
-    steps
-        .into_iter()
-        .zip(replies)
-        .try_for_each(|(step, reply)| step.check(&reply))
+    Ok(())
 }
 
 enum Step {

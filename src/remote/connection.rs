@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, Value};
+use redis::{Cmd, RedisError, Value};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use super::error::RemoteError;
@@ -50,9 +50,11 @@ impl Connection {
         match reply {
             Ok(Value::ServerError(error)) => Err(RemoteError::server(&error)),
             Ok(value) => Ok(value),
-            // The first command after an unreadable reply gets the parser's error, the others and
-            // the supervisor only the connection's end.
-            Err(error) if error.kind() == redis::ErrorKind::Parse => Err(RemoteError::protocol()),
+            // The parser's error goes to the oldest command alone; the others and the supervisor
+            // only hear of the connection's end. A reply cut short is unreadable too.
+            Err(error) if is_unreadable(&error) && !self.activity.has_ended() => {
+                Err(RemoteError::protocol())
+            }
             Err(_) => Err(self.end_reason()),
         }
     }
@@ -107,6 +109,11 @@ impl Connection {
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Instant>> {
         self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether bytes came that are not the Redis protocol.
+pub(super) fn is_unreadable(error: &RedisError) -> bool {
+    error.kind() == redis::ErrorKind::Parse
 }
 
 /// What moves a connection's bytes while it is polled. Dropping it closes the socket, which answers

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
-use redis::{RedisError, ServerError};
+use redis::ServerError;
 
 /// Enough for every message Redis writes, and a bound for those it did not.
 const MAX_DETAIL_CHARS: usize = 200;
@@ -115,6 +115,7 @@ impl RemoteError {
         Self::fixed(ErrorKind::Closed, "the Redis client is closed")
     }
 
+    /// Never the parser's own words: they quote what the server sent.
     pub(super) const fn protocol() -> Self {
         Self::fixed(ErrorKind::Protocol, "the server's answer is not the Redis protocol")
     }
@@ -138,15 +139,6 @@ impl RemoteError {
             text.extend(detail.chars().take(MAX_DETAIL_CHARS));
         }
         Self::new(ErrorKind::Server, text)
-    }
-
-    /// A failure below the protocol. The parser's own text quotes what the server sent, so it is
-    /// replaced by a fixed one.
-    pub(super) fn transport(error: &RedisError) -> Self {
-        match error.kind() {
-            redis::ErrorKind::Parse => Self::protocol(),
-            _ => Self::connection_lost(),
-        }
     }
 
     /// A failure to open a connection.

@@ -73,6 +73,21 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// The request this ends; `None` for what no request asked for.
+    #[must_use]
+    pub fn ticket(&self) -> Option<Ticket> {
+        match *self {
+            Self::Read { ticket, .. }
+            | Self::Due { ticket, .. }
+            | Self::Write { ticket, .. }
+            | Self::Invalidate { ticket, .. }
+            | Self::Ready { ticket, .. } => Some(ticket),
+            Self::Status { .. } | Self::Credentials { .. } => None,
+        }
+    }
+}
+
 /// How a read that was in time ended.
 #[derive(Debug)]
 pub enum ReadOutcome {

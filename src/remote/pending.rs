@@ -97,7 +97,7 @@ impl Pending {
     /// Ends a read at `at`.
     pub fn finish_read(mut self, at: Instant, outcome: ReadOutcome) {
         if let ReadOutcome::Failed(error) = &outcome {
-            self.client.note_failure(error);
+            self.client.command_failed(error);
         }
         let ticket = self.ticket;
         self.answer(Event::Read { ticket, at, outcome });
@@ -112,7 +112,7 @@ impl Pending {
     /// Ends a write.
     pub fn finish_write(mut self, outcome: Result<Written, RemoteError>) {
         if let Err(error) = &outcome {
-            self.client.note_failure(error);
+            self.client.command_failed(error);
         }
         let (ticket, at) = (self.ticket, Instant::now());
         self.answer(Event::Write { ticket, at, outcome });

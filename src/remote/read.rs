@@ -15,8 +15,12 @@ use super::event::{Hit, ReadOutcome};
 use super::pending::Pending;
 use super::shared::Shared;
 
-/// Payloads over this are compressed and decompressed on the second thread, 64 KiB.
+/// Bytes up to which a payload is compressed and decompressed right here; the second thread does
+/// more, 64 KiB.
 pub(super) const INLINE_BYTES: usize = 64 << 10;
+
+/// Bytes up to which a payload stored as it is gets checked and copied right here, 1 MiB.
+const INLINE_PLAIN_BYTES: usize = 1 << 20;
 
 /// Reads and answers. A read that is due keeps its share of the budget until the reply is there,
 /// because the command goes on occupying the connection.
@@ -155,7 +159,10 @@ impl Found {
     }
 
     fn is_big(&self) -> bool {
-        self.body.len() > INLINE_BYTES
+        match envelope::decompressed_bytes(self.encoding, &self.body) {
+            Some(plain) => plain.max(self.body.len()) > INLINE_BYTES,
+            None => self.body.len() > INLINE_PLAIN_BYTES,
+        }
     }
 
     fn open(self) -> Hit {

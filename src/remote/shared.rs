@@ -84,7 +84,7 @@ impl Shared {
     }
 
     pub fn disconnected(&self, error: &RemoteError) {
-        self.note_failure(error);
+        lock(&self.counted).last_failure = Some(error.clone());
         self.tell(self.link.set_down());
     }
 
@@ -102,8 +102,11 @@ impl Shared {
         }
     }
 
-    pub fn note_failure(&self, error: &RemoteError) {
-        if !matches!(error.kind, ErrorKind::Closed | ErrorKind::Overloaded) {
+    /// Keeps a command's own failure as the last one. Failures that only pass on the connection's
+    /// must not hide its reason.
+    pub fn command_failed(&self, error: &RemoteError) {
+        use ErrorKind::{Encoding, Internal, Protocol, Server};
+        if matches!(error.kind, Encoding | Internal | Protocol | Server) {
             lock(&self.counted).last_failure = Some(error.clone());
         }
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,12 @@ use tokio::net::TcpStream;
 use tokio::net::UnixStream;
 use tokio_rustls::client::TlsStream;
 
-/// When the last byte came.
+/// What a stream has seen so far.
 #[derive(Debug)]
 pub(super) struct Activity {
     opened: Instant,
     last: AtomicU64,
+    ended: AtomicBool,
 }
 
 impl Activity {
@@ -25,9 +26,11 @@ impl Activity {
         Arc::new(Self {
             opened: Instant::now(),
             last: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
         })
     }
 
+    /// When the last byte came.
     pub fn last(&self) -> Instant {
         self.opened + Duration::from_nanos(self.last.load(Ordering::Relaxed))
     }
@@ -35,6 +38,11 @@ impl Activity {
     /// Since the connection was opened.
     pub fn age(&self) -> Duration {
         self.opened.elapsed()
+    }
+
+    /// Whether the other side has said its last.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 
     fn touch(&self) {
@@ -75,6 +83,8 @@ impl AsyncRead for Stream {
         };
         if buf.filled().len() > before {
             this.activity.touch();
+        } else if polled.is_ready() {
+            this.activity.ended.store(true, Ordering::Relaxed);
         }
         polled
     }

@@ -1,0 +1,14 @@
+//! The Redis side against real servers and faulty sockets.
+
+#![cfg(unix)]
+
+mod budgets;
+mod closing;
+mod deadlines;
+mod endpoints;
+mod faults;
+mod liveness;
+mod starting;
+mod support;
+mod tls;
+mod values;

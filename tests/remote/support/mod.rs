@@ -1,0 +1,19 @@
+//! What the tests share.
+
+mod harness;
+mod process;
+mod server;
+mod socket;
+
+pub use harness::{Harness, read, text, write};
+pub use process::{resident_bytes, thread_names};
+pub use server::Server;
+pub use socket::{Peer, Script};
+
+use std::time::Duration;
+
+/// How long to wait for something that is going to happen: reached only by a failing test.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long to watch for something that must not happen.
+pub const QUIET: Duration = Duration::from_millis(300);

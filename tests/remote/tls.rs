@@ -1,0 +1,289 @@
+//! TLS against a real server, with certificates made here.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use dialcache_native::remote::{ErrorKind, Options, Secret, Status, TlsOptions};
+
+use crate::support::{Harness, PATIENCE, Script, Server, read};
+
+/// An authority and a certificate of it for `localhost`, in the server's directory.
+fn make_certificates(directory: &Path) {
+    fs::write(directory.join("san"), "subjectAltName=DNS:localhost\n").unwrap();
+    for step in [
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=authority \
+         -keyout ca.key -out ca.crt",
+        "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost \
+         -keyout own.key -out own.csr",
+        "x509 -req -in own.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile san \
+         -out own.crt",
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=stranger \
+         -keyout stranger.key -out stranger.crt",
+    ] {
+        let output = Command::new("openssl")
+            .args(step.split_whitespace())
+            .current_dir(directory)
+            .stdin(Stdio::null())
+            .output()
+            .expect("run openssl");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+    }
+}
+
+/// A server that speaks TLS only, on `server.port`.
+fn start(clients: &str) -> Server {
+    let mut server = Server::stopped(&[]);
+    make_certificates(server.directory());
+    let at = |name: &str| server.directory().join(name).display().to_string();
+    let arguments = [
+        ("--port", String::from("0")),
+        ("--tls-port", server.port.to_string()),
+        ("--tls-cert-file", at("own.crt")),
+        ("--tls-key-file", at("own.key")),
+        ("--tls-ca-cert-file", at("ca.crt")),
+        ("--tls-auth-clients", String::from(clients)),
+    ];
+    for (name, value) in arguments {
+        server.add_argument(name);
+        server.add_argument(&value);
+    }
+    server.launch();
+    server
+}
+
+fn options(server: &Server, host: &str, tls: TlsOptions) -> Options {
+    Options {
+        url: format!("rediss://{host}:{}", server.port),
+        tls: Some(tls),
+        ..Options::default()
+    }
+}
+
+fn file(server: &Server, name: &str) -> Vec<u8> {
+    fs::read(server.directory().join(name)).unwrap()
+}
+
+fn key(server: &Server, name: &str) -> Secret {
+    let pem = String::from_utf8(file(server, name)).unwrap();
+    Secret::new(pem)
+}
+
+fn works(options: Options) {
+    let (mut harness, client) = Harness::connected_with(options);
+    client.read(1, read("key", Some(PATIENCE))).unwrap();
+    harness.outcome(1);
+}
+
+fn refusal(options: Options) -> String {
+    let mut harness = Harness::new();
+    let client = harness.io.connect(options).unwrap();
+    harness.expect_status(Status::Reconnecting);
+    client.ready(1, Some(Duration::ZERO)).unwrap();
+    let error = harness.ready(1).unwrap_err();
+    assert_eq!(client.stats().last_error, Some(ErrorKind::Tls), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn a_given_authority_is_trusted_for_the_names_it_signed() {
+    let server = start("no");
+    let ca = || TlsOptions {
+        ca: Some(file(&server, "ca.crt")),
+        ..TlsOptions::default()
+    };
+    works(options(&server, "localhost", ca()));
+    let named = TlsOptions {
+        servername: Some(String::from("localhost")),
+        ..ca()
+    };
+    works(options(&server, "127.0.0.1", named));
+
+    let said = refusal(options(&server, "127.0.0.1", ca()));
+    assert!(said.contains("invalid certificate"), "{said}");
+    let other = TlsOptions {
+        servername: Some(String::from("elsewhere")),
+        ..ca()
+    };
+    refusal(options(&server, "localhost", other));
+    let stranger = TlsOptions {
+        ca: Some(file(&server, "stranger.crt")),
+        ..TlsOptions::default()
+    };
+    refusal(options(&server, "localhost", stranger));
+}
+
+#[test]
+fn an_unknown_authority_is_accepted_only_when_asked_for() {
+    let server = start("no");
+    refusal(options(&server, "localhost", TlsOptions::default()));
+    let unchecked = TlsOptions {
+        reject_unauthorized: false,
+        ..TlsOptions::default()
+    };
+    works(options(&server, "127.0.0.1", unchecked));
+    works(Options {
+        url: format!("rediss://127.0.0.1:{}/#insecure", server.port),
+        ..Options::default()
+    });
+}
+
+#[test]
+fn a_client_certificate_is_presented() {
+    let server = start("yes");
+    let with = |cert, key| TlsOptions {
+        ca: Some(file(&server, "ca.crt")),
+        cert,
+        key,
+        ..TlsOptions::default()
+    };
+    let own = with(
+        Some(file(&server, "own.crt")),
+        Some(key(&server, "own.key")),
+    );
+    works(options(&server, "localhost", own));
+
+    // With TLS 1.3 the refusal comes after the client's side of the handshake is done.
+    let mut harness = Harness::new();
+    let client = harness
+        .io
+        .connect(options(&server, "localhost", with(None, None)))
+        .unwrap();
+    harness.expect_status(Status::Reconnecting);
+    let kind = client.stats().last_error.unwrap();
+    assert!(
+        matches!(kind, ErrorKind::Tls | ErrorKind::Disconnected),
+        "{kind}"
+    );
+}
+
+#[test]
+fn certificates_that_cannot_be_used_are_refused_by_name() {
+    let server = start("no");
+    let harness = Harness::new();
+    let junk = || Some(b"junk".to_vec());
+    let own = || Some(file(&server, "own.crt"));
+    let base = TlsOptions::default;
+    for (option, tls) in [
+        (
+            "tls.ca",
+            TlsOptions {
+                ca: junk(),
+                ..base()
+            },
+        ),
+        (
+            "tls.cert",
+            TlsOptions {
+                cert: junk(),
+                key: Some(key(&server, "own.key")),
+                ..base()
+            },
+        ),
+        (
+            "tls.key",
+            TlsOptions {
+                cert: own(),
+                key: Some(Secret::new("junk")),
+                ..base()
+            },
+        ),
+        (
+            "tls.key",
+            TlsOptions {
+                cert: own(),
+                ..base()
+            },
+        ),
+        (
+            "tls.cert",
+            TlsOptions {
+                key: Some(key(&server, "own.key")),
+                ..base()
+            },
+        ),
+        (
+            "tls",
+            TlsOptions {
+                cert: own(),
+                key: Some(key(&server, "stranger.key")),
+                ..base()
+            },
+        ),
+        (
+            "tls.servername",
+            TlsOptions {
+                servername: Some(String::from("a b")),
+                ..base()
+            },
+        ),
+    ] {
+        let error = harness
+            .io
+            .connect(options(&server, "localhost", tls))
+            .unwrap_err();
+        assert_eq!(error.option, option, "{error}");
+        assert!(!error.to_string().contains("junk"));
+    }
+}
+
+#[test]
+fn a_server_without_tls_is_told_as_such() {
+    // Redis waits for the end of what it takes for a command.
+    let server = Server::start();
+    let mut harness = Harness::new();
+    let client = harness
+        .io
+        .connect(Options {
+            connect_timeout: Duration::from_millis(200),
+            ..options(&server, "localhost", TlsOptions::default())
+        })
+        .unwrap();
+    harness.expect_status(Status::Reconnecting);
+    client.ready(1, Some(Duration::ZERO)).unwrap();
+    let error = harness.ready(1).unwrap_err();
+    assert!(error.to_string().contains("TLS handshake"), "{error}");
+    assert_eq!(client.stats().last_error, Some(ErrorKind::Timeout));
+
+    let script = Script::start(|peer| peer.send(b"-ERR no TLS here\r\n"));
+    let said = refusal(Options {
+        url: script.url().replace("redis://", "rediss://"),
+        ..Options::default()
+    });
+    assert!(said.contains("does not speak TLS"), "{said}");
+}
+
+/// Runs in a process of its own, whose environment names the authority as the system's.
+#[test]
+#[ignore = "run by the_systems_roots_are_trusted"]
+fn connect_with_the_systems_roots() {
+    let url = env::var("DIALCACHE_TEST_URL").unwrap();
+    works(Options {
+        url,
+        ..Options::default()
+    });
+}
+
+#[test]
+fn the_systems_roots_are_trusted() {
+    let server = start("no");
+    let output = Command::new(env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "tls::connect_with_the_systems_roots",
+            "--ignored",
+        ])
+        .env(
+            "DIALCACHE_TEST_URL",
+            format!("rediss://localhost:{}", server.port),
+        )
+        .env("SSL_CERT_FILE", server.directory().join("ca.crt"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("1 passed"), "{said}");
+}
