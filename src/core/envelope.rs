@@ -156,9 +156,7 @@ pub fn open(encoding: Encoding, body: Vec<u8>) -> Opened {
 #[must_use]
 pub fn decompressed_bytes(encoding: Encoding, body: &[u8]) -> Option<usize> {
     match *body {
-        [MARKER_ZSTD_TEXT | MARKER_ZSTD_BYTES, ref compressed @ ..]
-            if encoding == Encoding::Binary =>
-        {
+        [MARKER_ZSTD_TEXT | MARKER_ZSTD_BYTES, ref compressed @ ..] if encoding == Encoding::Binary => {
             Some(zstd_codec::stated_bytes(compressed).unwrap_or(MAX_DECOMPRESSED_BYTES))
         }
         _ => None,
@@ -254,10 +252,7 @@ mod tests {
             Payload::Bytes(vec![]),
         ] {
             let sealed = seal(payload.clone(), on);
-            let opened = open(
-                sealed.payload.encoding(),
-                sealed.payload.as_bytes().to_vec(),
-            );
+            let opened = open(sealed.payload.encoding(), sealed.payload.as_bytes().to_vec());
             assert_eq!(opened.payload, payload);
         }
     }

@@ -71,11 +71,7 @@ impl Phase {
     }
 }
 
-async fn attempt(
-    client: &Shared,
-    resolver: &mut Resolver,
-    phase: &Phase,
-) -> Result<(Connection, Driver), RemoteError> {
+async fn attempt(client: &Shared, resolver: &mut Resolver, phase: &Phase) -> Result<(Connection, Driver), RemoteError> {
     let settings = &client.settings;
     let socket = open(settings, resolver, phase).await?;
     let asked;
@@ -97,10 +93,9 @@ async fn attempt(
         .set_connection_timeout(None)
         .set_pipeline_buffer_size(MULTIPLEXER_QUEUE)
         .set_write_backpressure_boundary(WRITE_BUFFER_BYTES);
-    let (mut multiplexer, driver) =
-        MultiplexedConnection::new_with_config(&nothing_to_set_up, stream, config)
-            .await
-            .map_err(|_| RemoteError::internal("the connection could not be set up"))?;
+    let (mut multiplexer, driver) = MultiplexedConnection::new_with_config(&nothing_to_set_up, stream, config)
+        .await
+        .map_err(|_| RemoteError::internal("the connection could not be set up"))?;
     phase.enter(Phase::GREET);
     let mut driver: Driver = Box::pin(driver);
     {
@@ -115,11 +110,7 @@ async fn attempt(
     Ok((Connection::new(multiplexer, activity), driver))
 }
 
-async fn open(
-    settings: &Settings,
-    resolver: &mut Resolver,
-    phase: &Phase,
-) -> Result<Socket, RemoteError> {
+async fn open(settings: &Settings, resolver: &mut Resolver, phase: &Phase) -> Result<Socket, RemoteError> {
     match &settings.endpoint {
         #[cfg(unix)]
         Endpoint::Unix(path) => {

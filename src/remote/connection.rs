@@ -52,9 +52,7 @@ impl Connection {
             Ok(value) => Ok(value),
             // The parser's error goes to the oldest command alone; the others and the supervisor
             // only hear of the connection's end. A reply cut short is unreadable too.
-            Err(error) if is_unreadable(&error) && !self.activity.has_ended() => {
-                Err(RemoteError::protocol())
-            }
+            Err(error) if is_unreadable(&error) && !self.activity.has_ended() => Err(RemoteError::protocol()),
             Err(_) => Err(self.end_reason()),
         }
     }

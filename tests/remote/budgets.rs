@@ -49,29 +49,20 @@ fn keys_and_payloads_count_as_bytes() {
         ..Options::default()
     });
     server.freeze();
-    client
-        .write(1, write("12345", text(&"x".repeat(45))))
-        .unwrap();
+    client.write(1, write("12345", text(&"x".repeat(45)))).unwrap();
     assert_eq!(client.stats().pending_bytes, 50);
-    let refused = client
-        .write(2, write("1", text(&"x".repeat(50))))
-        .unwrap_err();
+    let refused = client.write(2, write("1", text(&"x".repeat(50)))).unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Overloaded);
     client.read(3, read(&"k".repeat(50), None)).unwrap();
     assert_eq!(client.stats().pending_bytes, 100);
-    assert_eq!(
-        client.read(4, read("k", None)).unwrap_err().kind,
-        ErrorKind::Overloaded
-    );
+    assert_eq!(client.read(4, read("k", None)).unwrap_err().kind, ErrorKind::Overloaded);
     assert_eq!(client.stats().pending_bytes, 100);
     assert_eq!(client.stats().pending, 2);
     server.thaw();
     harness.written(1).unwrap();
     harness.outcome(3);
     assert_eq!(client.stats().pending_bytes, 0);
-    let refused = client
-        .write(5, write("key", text(&"x".repeat(100))))
-        .unwrap_err();
+    let refused = client.write(5, write("key", text(&"x".repeat(100)))).unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Overloaded);
 }
 

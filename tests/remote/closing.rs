@@ -53,10 +53,7 @@ fn close_fails_what_is_pending_and_refuses_what_comes() {
     assert_eq!(other.status(), Status::Ready);
     server.thaw();
     other.read(6, read("none", Some(PATIENCE))).unwrap();
-    assert!(matches!(
-        harness.outcome(6),
-        ReadOutcome::Miss | ReadOutcome::Hit(_)
-    ));
+    assert!(matches!(harness.outcome(6), ReadOutcome::Miss | ReadOutcome::Hit(_)));
 }
 
 fn closed() -> RemoteError {
@@ -102,9 +99,7 @@ fn a_read_that_was_due_frees_its_share_on_close() {
     let server = Server::start();
     let (mut harness, client) = Harness::connected_with(patient(server.url()));
     server.freeze();
-    client
-        .read(1, read("key", Some(Duration::from_millis(5))))
-        .unwrap();
+    client.read(1, read("key", Some(Duration::from_millis(5)))).unwrap();
     assert!(matches!(harness.end_of(1), Event::Due { .. }));
     client.close();
     harness.until(&client, |stats| stats.pending == 0);
@@ -142,10 +137,7 @@ fn shutdown_does_not_wait_for_a_frozen_server() {
     client.close();
     let refused = harness.io.connect(patient(server.url())).unwrap_err();
     assert_eq!(refused.option, "client");
-    assert_eq!(
-        (client.stats().pending, client.stats().pending_bytes),
-        (0, 0)
-    );
+    assert_eq!((client.stats().pending, client.stats().pending_bytes), (0, 0));
 }
 
 #[test]

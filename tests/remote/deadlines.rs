@@ -82,9 +82,7 @@ fn a_deadline_that_has_passed_sends_nothing() {
     let script = Script::answering(b"$-1\r\n");
     let (mut harness, client) = Harness::connected(&script.url());
     for ticket in 0..10 {
-        client
-            .read(ticket, read("key", Some(Duration::ZERO)))
-            .unwrap();
+        client.read(ticket, read("key", Some(Duration::ZERO))).unwrap();
     }
     for ticket in 0..10 {
         assert!(matches!(harness.end_of(ticket), Event::Due { .. }));
@@ -105,17 +103,13 @@ fn late_errors_and_lost_replies_are_counted_apart() {
     });
     let () = server.connection().lpush("list", 1).unwrap();
     server.freeze();
-    client
-        .read(1, read("list", Some(Duration::from_millis(5))))
-        .unwrap();
+    client.read(1, read("list", Some(Duration::from_millis(5)))).unwrap();
     assert!(matches!(harness.end_of(1), Event::Due { .. }));
     server.thaw();
     harness.until(&client, |stats| stats.late.failed == 1);
 
     server.freeze();
-    client
-        .read(2, read("key", Some(Duration::from_millis(5))))
-        .unwrap();
+    client.read(2, read("key", Some(Duration::from_millis(5)))).unwrap();
     assert!(matches!(harness.end_of(2), Event::Due { .. }));
     server.kill();
     harness.until(&client, |stats| stats.late.lost == 1 && stats.pending == 0);
@@ -142,9 +136,7 @@ fn a_read_that_is_due_is_not_answered_again_when_the_connection_ends() {
     let mut server = Server::start();
     let (mut harness, client) = Harness::connected(&server.url());
     server.freeze();
-    client
-        .read(1, read("due", Some(Duration::from_millis(5))))
-        .unwrap();
+    client.read(1, read("due", Some(Duration::from_millis(5)))).unwrap();
     client.read(2, read("waiting", None)).unwrap();
     assert!(matches!(harness.end_of(1), Event::Due { .. }));
     server.kill();

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use dialcache_native::remote::{
-    Client, Credentials, ErrorKind, Options, ReadOutcome, Secret, Status, TlsOptions,
-};
+use dialcache_native::remote::{Client, Credentials, ErrorKind, Options, ReadOutcome, Secret, Status, TlsOptions};
 use redis::Commands;
 
 use crate::support::{Harness, PATIENCE, Server, read, text, write};
@@ -29,10 +27,7 @@ fn a_unix_socket_is_a_url_like_any_other() {
     let server = Server::start();
     let path = server.socket();
     let path = path.display();
-    for url in [
-        format!("unix://{path}"),
-        format!("redis+unix://{path}?db=2"),
-    ] {
+    for url in [format!("unix://{path}"), format!("redis+unix://{path}?db=2")] {
         let (mut harness, client) = Harness::connected(&url);
         works(&mut harness, &client);
     }
@@ -54,8 +49,7 @@ fn names_are_resolved() {
 #[test]
 fn a_password_comes_from_the_url_or_the_option() {
     let server = Server::start_with(&["--requirepass", "p@ss/word"]);
-    let (mut harness, client) =
-        Harness::connected(&format!("redis://:p%40ss%2Fword@127.0.0.1:{}", server.port));
+    let (mut harness, client) = Harness::connected(&format!("redis://:p%40ss%2Fword@127.0.0.1:{}", server.port));
     works(&mut harness, &client);
     let (mut harness, client) = Harness::connected_with(Options {
         url: format!("redis://:wrong@127.0.0.1:{}", server.port),
@@ -104,9 +98,7 @@ fn an_acl_user_needs_only_the_commands_used() {
         client_name: Some(String::from("may-not-be-set")),
         ..Options::default()
     });
-    client
-        .write(1, write("allowed:key", text("value")))
-        .unwrap();
+    client.write(1, write("allowed:key", text("value"))).unwrap();
     harness.written(1).unwrap();
     client.read(2, read("allowed:key", Some(PATIENCE))).unwrap();
     harness.hit(2);

@@ -60,9 +60,7 @@ fn a_server_that_quotes_the_password_back_does_not_get_it_into_an_error() {
     let script = Script::start(|peer| {
         let command = peer.command()?;
         let quoted = command.join("' '");
-        peer.send(
-            format!("-ERR unknown command, with args beginning with: '{quoted}'\r\n").as_bytes(),
-        )?;
+        peer.send(format!("-ERR unknown command, with args beginning with: '{quoted}'\r\n").as_bytes())?;
         peer.command()?;
         peer.send(format!("-ERR {quoted}\r\n").as_bytes())
     });
@@ -76,24 +74,16 @@ fn a_server_that_quotes_the_password_back_does_not_get_it_into_an_error() {
         })
         .unwrap();
     harness.expect_status(Status::Reconnecting);
-    client
-        .ready(1, Some(std::time::Duration::from_millis(50)))
-        .unwrap();
+    client.ready(1, Some(std::time::Duration::from_millis(50))).unwrap();
     let error = harness.ready(1).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("refused the user name or password")
-    );
+    assert!(error.to_string().contains("refused the user name or password"));
     assert!(!format!("{error} {error:?} {:?}", client.stats()).contains("hunter2"));
     assert_eq!(client.stats().last_error, Some(ErrorKind::Auth));
 }
 
 #[test]
 fn an_error_reply_that_quotes_its_arguments_is_cut_before_them() {
-    let script = Script::answering(
-        b"-ERR unknown command 'GET', with args beginning with: 'secret-key' \r\n",
-    );
+    let script = Script::answering(b"-ERR unknown command 'GET', with args beginning with: 'secret-key' \r\n");
     let (mut harness, client) = Harness::connected(&script.url());
     client.read(1, read("secret-key", Some(PATIENCE))).unwrap();
     let error = harness.failure(1);
@@ -173,10 +163,7 @@ fn credentials_show_themselves_nowhere() {
     };
     let harness = Harness::new();
     let client = harness.io.connect(options.clone()).unwrap();
-    let shown = format!(
-        "{options:?} {credentials:?} {client:?} {:?}",
-        client.stats()
-    );
+    let shown = format!("{options:?} {credentials:?} {client:?} {:?}", client.stats());
     assert!(!shown.contains("hunter2"), "{shown}");
     for url in [
         "redis://user:hunter2@[bad",

@@ -21,9 +21,7 @@ fn a_server_that_says_nothing_is_given_up_and_found_again() {
     server.freeze();
     client.read(1, read("key", None)).unwrap();
     client.read(2, read("key", Some(PATIENCE))).unwrap();
-    client
-        .read(3, read("key", Some(Duration::from_millis(20))))
-        .unwrap();
+    client.read(3, read("key", Some(Duration::from_millis(20)))).unwrap();
     client.write(4, write("key", text("other"))).unwrap();
     assert!(matches!(harness.end_of(3), Event::Due { .. }));
     harness.expect_status(Status::Reconnecting);
@@ -38,9 +36,7 @@ fn a_server_that_says_nothing_is_given_up_and_found_again() {
 
     // The kernel goes on accepting connections for the frozen process, which is not enough.
     for ticket in 5..1_005 {
-        let error = client
-            .read(ticket, read("key", Some(PATIENCE)))
-            .unwrap_err();
+        let error = client.read(ticket, read("key", Some(PATIENCE))).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Disconnected);
     }
     harness.until(&client, |stats| stats.failed_attempts >= 2);

@@ -53,9 +53,7 @@ fn a_dead_port_fails_what_waited_and_refuses_what_comes() {
     assert_eq!(kind, ErrorKind::Disconnected);
     harness.expect_status(Status::Reconnecting);
     for ticket in 2..1_002 {
-        let error = client
-            .read(ticket, read("key", Some(PATIENCE)))
-            .unwrap_err();
+        let error = client.read(ticket, read("key", Some(PATIENCE))).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Disconnected);
     }
     assert_eq!(client.stats().last_error, Some(ErrorKind::Connect));
@@ -74,9 +72,7 @@ fn a_first_attempt_that_hangs_holds_reads_to_their_deadline() {
             ..Options::default()
         })
         .unwrap();
-    client
-        .read(1, read("key", Some(Duration::from_millis(20))))
-        .unwrap();
+    client.read(1, read("key", Some(Duration::from_millis(20)))).unwrap();
     client.read(2, read("key", Some(PATIENCE))).unwrap();
     client.read(3, read("key", None)).unwrap();
     client.write(4, write("key", text("value"))).unwrap();
@@ -106,9 +102,7 @@ fn a_read_that_was_due_before_the_connection_is_never_sent() {
             ..Options::default()
         })
         .unwrap();
-    client
-        .read(1, read("early", Some(Duration::from_millis(20))))
-        .unwrap();
+    client.read(1, read("early", Some(Duration::from_millis(20)))).unwrap();
     assert!(matches!(harness.end_of(1), Event::Due { .. }));
     server.thaw();
     client.read(2, read("later", Some(PATIENCE))).unwrap();
@@ -176,10 +170,7 @@ fn a_host_without_an_address_fails_cleanly() {
     harness.until(&client, |stats| stats.failed_attempts >= 2);
     // Where no name server answers, the attempt's budget ends first.
     let kind = client.stats().last_error.unwrap();
-    assert!(
-        matches!(kind, ErrorKind::Dns | ErrorKind::Timeout),
-        "{kind}"
-    );
+    assert!(matches!(kind, ErrorKind::Dns | ErrorKind::Timeout), "{kind}");
     if let Some(names) = thread_names() {
         let lookups = names.iter().filter(|name| *name == "dialcache-dns").count();
         assert!(lookups <= 1, "{names:?}");

@@ -140,10 +140,7 @@ fn a_client_certificate_is_presented() {
         key,
         ..TlsOptions::default()
     };
-    let own = with(
-        Some(file(&server, "own.crt")),
-        Some(key(&server, "own.key")),
-    );
+    let own = with(Some(file(&server, "own.crt")), Some(key(&server, "own.key")));
     works(options(&server, "localhost", own));
 
     // With TLS 1.3 the refusal comes after the client's side of the handshake is done.
@@ -154,10 +151,7 @@ fn a_client_certificate_is_presented() {
         .unwrap();
     harness.expect_status(Status::Reconnecting);
     let kind = client.stats().last_error.unwrap();
-    assert!(
-        matches!(kind, ErrorKind::Tls | ErrorKind::Disconnected),
-        "{kind}"
-    );
+    assert!(matches!(kind, ErrorKind::Tls | ErrorKind::Disconnected), "{kind}");
 }
 
 #[test]
@@ -168,13 +162,7 @@ fn certificates_that_cannot_be_used_are_refused_by_name() {
     let own = || Some(file(&server, "own.crt"));
     let base = TlsOptions::default;
     for (option, tls) in [
-        (
-            "tls.ca",
-            TlsOptions {
-                ca: junk(),
-                ..base()
-            },
-        ),
+        ("tls.ca", TlsOptions { ca: junk(), ..base() }),
         (
             "tls.cert",
             TlsOptions {
@@ -191,13 +179,7 @@ fn certificates_that_cannot_be_used_are_refused_by_name() {
                 ..base()
             },
         ),
-        (
-            "tls.key",
-            TlsOptions {
-                cert: own(),
-                ..base()
-            },
-        ),
+        ("tls.key", TlsOptions { cert: own(), ..base() }),
         (
             "tls.cert",
             TlsOptions {
@@ -221,10 +203,7 @@ fn certificates_that_cannot_be_used_are_refused_by_name() {
             },
         ),
     ] {
-        let error = harness
-            .io
-            .connect(options(&server, "localhost", tls))
-            .unwrap_err();
+        let error = harness.io.connect(options(&server, "localhost", tls)).unwrap_err();
         assert_eq!(error.option, option, "{error}");
         assert!(!error.to_string().contains("junk"));
     }
@@ -271,15 +250,8 @@ fn connect_with_the_systems_roots() {
 fn the_systems_roots_are_trusted() {
     let server = start("no");
     let output = Command::new(env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "tls::connect_with_the_systems_roots",
-            "--ignored",
-        ])
-        .env(
-            "DIALCACHE_TEST_URL",
-            format!("rediss://localhost:{}", server.port),
-        )
+        .args(["--exact", "tls::connect_with_the_systems_roots", "--ignored"])
+        .env("DIALCACHE_TEST_URL", format!("rediss://localhost:{}", server.port))
         .env("SSL_CERT_FILE", server.directory().join("ca.crt"))
         .output()
         .unwrap();

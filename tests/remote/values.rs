@@ -49,9 +49,7 @@ fn payloads_come_back_as_they_were() {
             assert!(written.accepted);
             assert_eq!(written.payload_bytes, payload.len());
 
-            client
-                .read(ticket + 1, read("key", Some(PATIENCE)))
-                .unwrap();
+            client.read(ticket + 1, read("key", Some(PATIENCE))).unwrap();
             let hit = harness.hit(ticket + 1);
             assert_eq!(hit.payload, *payload);
             assert_eq!(hit.created_at_ms, 1_700_000_000_123);
@@ -95,9 +93,7 @@ fn frames_of_others_are_misses_and_unknown_encodings_are_failures() {
         client.read(ticket, read("key", Some(PATIENCE))).unwrap();
         assert!(matches!(harness.outcome(ticket), ReadOutcome::Miss));
     }
-    let () = redis
-        .set("key", b"\x01\0\0\0\0\0\0\0\x01\x07value")
-        .unwrap();
+    let () = redis.set("key", b"\x01\0\0\0\0\0\0\0\x01\x07value").unwrap();
     client.read(9, read("key", Some(PATIENCE))).unwrap();
     assert_eq!(harness.failure(9).kind, ErrorKind::Encoding);
 }
@@ -186,9 +182,7 @@ fn a_big_payload_holds_up_no_small_one() {
     // Stored small, so the replies come together; opening the first takes tens of milliseconds.
     client.read(3, read("big", None)).unwrap();
     client.read(4, read("small", None)).unwrap();
-    let (Event::Read { at: small, .. }, Event::Read { at: big, .. }) =
-        (harness.end_of(4), harness.end_of(3))
-    else {
+    let (Event::Read { at: small, .. }, Event::Read { at: big, .. }) = (harness.end_of(4), harness.end_of(3)) else {
         panic!("a read was due");
     };
     assert!(small < big);

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use dialcache_native::core::envelope::Payload;
 use dialcache_native::remote::{
-    Client, Event, Hit, IoThread, Options, ReadOutcome, ReadRequest, RemoteError, Sink, Status,
-    Ticket, WriteRequest, Written,
+    Client, Event, Hit, IoThread, Options, ReadOutcome, ReadRequest, RemoteError, Sink, Status, Ticket, WriteRequest,
+    Written,
 };
 
 use super::{PATIENCE, QUIET};
@@ -127,11 +127,7 @@ impl Harness {
     }
 
     /// Waits until a client's figures are as wanted.
-    pub fn until(
-        &mut self,
-        client: &Client,
-        wanted: impl Fn(&dialcache_native::remote::Stats) -> bool,
-    ) {
+    pub fn until(&mut self, client: &Client, wanted: impl Fn(&dialcache_native::remote::Stats) -> bool) {
         let start = Instant::now();
         while !wanted(&client.stats()) {
             assert!(start.elapsed() < PATIENCE, "still {:?}", client.stats());

@@ -26,11 +26,7 @@ impl Script {
                 let sender = sender.clone();
                 thread::spawn(move || {
                     let reader = BufReader::new(stream.try_clone()?);
-                    script(&mut Peer {
-                        stream,
-                        reader,
-                        sender,
-                    })
+                    script(&mut Peer { stream, reader, sender })
                 });
             }
         });
