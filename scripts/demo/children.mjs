@@ -1,8 +1,11 @@
 /** Everything the demo has started, so that whatever ends the demo ends all of it. */
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { within } from "./clock.mjs";
 
 const started = new Set();
+const guarded = new Set();
+let guardian;
 
 /** Has `thing.end()` called when the demo ends, unless `release` was called for it before. */
 export function hold(thing) {
@@ -18,6 +21,20 @@ export function release(thing) {
 export function endAll() {
   for (const thing of started) thing.end();
   started.clear();
+  guardian?.kill("SIGKILL");
+  guardian = undefined;
+}
+
+/** Has the process killed even when the demo is itself killed in a way that it cannot notice. */
+export function guard(child) {
+  guardian ??= fork(fileURLToPath(new URL("./guard.mjs", import.meta.url)));
+  const tell = () => guardian.connected && guardian.send({ pids: [...guarded] }, () => {});
+  guarded.add(child.pid);
+  child.once("exit", () => {
+    guarded.delete(child.pid);
+    tell();
+  });
+  tell();
 }
 
 /** A Node process of the demo that talks by messages of the form `{ type, ... }`. */
@@ -30,7 +47,9 @@ export class Child {
     this.#process = fork(path, args, { serialization: "advanced" });
     this.#exited = new Promise((_, reject) => {
       this.#process.once("error", reject);
-      this.#process.once("exit", (code, signal) => reject(new Error(`${[script, ...args].join(" ")} ended early (${signal ?? code})`)));
+      this.#process.once("exit", (code, signal) =>
+        reject(new Error(`${[script, ...args].join(" ")} ended early (${signal ?? code})`)),
+      );
     });
     this.#exited.catch(() => {});
   }
@@ -56,6 +75,14 @@ export class Child {
 
   on(type, handle) {
     this.#process.on("message", (message) => message.type === type && handle(message));
+  }
+
+  /** Resolves when the process has ended by itself, or at the latest after `millis`. */
+  async ended(millis) {
+    await within(
+      millis,
+      this.#exited.catch(() => {}),
+    );
   }
 
   end() {

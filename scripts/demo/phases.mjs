@@ -16,10 +16,27 @@ export const TRAFFIC = { seed: 20_260_723, ratePerSec: 400, users: 5_000, expone
 
 export const PHASES = [
   { name: "healthy", seconds: 7, what: "redis-server answers; the cache fills from empty", enter: async () => {} },
-  { name: "frozen", seconds: 6, what: "SIGSTOP: connections stay open, nothing answers", enter: async (redis) => redis.freeze() },
-  { name: "thawed", seconds: 6, what: "SIGCONT: the server goes on with its data", enter: async (redis) => redis.thaw(), recovers: true },
+  {
+    name: "frozen",
+    seconds: 6,
+    what: "SIGSTOP: connections stay open, nothing answers",
+    enter: async (redis) => redis.freeze(),
+  },
+  {
+    name: "thawed",
+    seconds: 6,
+    what: "SIGCONT: the server goes on with its data",
+    enter: async (redis) => redis.thaw(),
+    recovers: true,
+  },
   { name: "killed", seconds: 5, what: "SIGKILL: connections are refused", enter: async (redis) => redis.kill() },
-  { name: "restarted", seconds: 8, what: "an empty server on the same port", enter: (redis) => redis.restart(), recovers: true },
+  {
+    name: "restarted",
+    seconds: 8,
+    what: "an empty server on the same port",
+    enter: (redis) => redis.restart(),
+    recovers: true,
+  },
 ];
 
 /** The phases with their begin and end, in milliseconds from the first moment of the run. */

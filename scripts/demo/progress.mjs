@@ -16,6 +16,11 @@ export function progressOn(stream) {
 
   return {
     say: write,
+    variant(title) {
+      write(`\n${title}`);
+      nextAt = 0;
+      answeredBefore = 0;
+    },
     phase({ name, seconds, what }) {
       write(`  ${name.padEnd(10)} ${String(seconds).padStart(2)} s  ${what}`);
     },

@@ -7,6 +7,7 @@ import { RedisServer } from "./servers.mjs";
 const LEAD_IN_MS = 200;
 const SET_UP_TIMEOUT_MS = 20_000;
 const RESULT_GRACE_MS = 10_000;
+const CLOSE_MS = 2_000;
 
 /** Starts the source; `url` is where it listens. */
 export async function startSource() {
@@ -31,7 +32,14 @@ export async function runVariant(variant, source, progress) {
     await reset;
 
     const ready = within(SET_UP_TIMEOUT_MS, worker.next("ready"));
-    worker.send({ type: "setup", redisUrl: redis.url, sourceUrl: source.url, traffic: TRAFFIC, durationMs, drainMs: DRAIN_MS });
+    worker.send({
+      type: "setup",
+      redisUrl: redis.url,
+      sourceUrl: source.url,
+      traffic: TRAFFIC,
+      durationMs,
+      drainMs: DRAIN_MS,
+    });
     await orFail(ready, `${variant} did not get ready`);
 
     const begin = after(instant(), LEAD_IN_MS);
@@ -50,7 +58,9 @@ export async function runVariant(variant, source, progress) {
 
     const report = source.next("report");
     source.send({ type: "report", from: String(begin) });
-    return { variant, ...ended, phases, durationMs, source: (await report).requests };
+    const { requests } = await report;
+    await worker.ended(CLOSE_MS);
+    return { variant, ...ended, phases, durationMs, source: requests };
   } finally {
     release(worker);
     release(redis);

@@ -1,9 +1,8 @@
 /** A real redis-server as the demo's patient: frozen, thawed, killed and restarted, always by the id of our own child. */
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { guard } from "./children.mjs";
 
 const START_TIMEOUT_MS = 10_000;
 const START_ATTEMPTS = 5;
@@ -13,8 +12,8 @@ export class CannotRun extends Error {}
 
 export class RedisServer {
   #binary = process.env.REDIS_SERVER || "redis-server";
-  #folder = mkdtempSync(join(tmpdir(), "dialcache-demo-"));
   #child;
+  #exited = Promise.resolve();
 
   /** Starts a server on a free port. */
   static async start() {
@@ -60,26 +59,31 @@ export class RedisServer {
     await this.#launch();
   }
 
-  /** Kills the server and removes its folder. Safe to call in any state, more than once. */
+  /** Kills the server, frozen or not. Safe to call in any state, more than once. */
   end() {
     this.kill();
-    rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  #exited = Promise.resolve();
-
   async #launch() {
-    const options = { bind: "127.0.0.1", port: this.port, save: "", appendonly: "no", dir: this.#folder, loglevel: "warning" };
+    const options = {
+      bind: "127.0.0.1",
+      port: this.port,
+      save: "",
+      appendonly: "no",
+      dir: tmpdir(),
+      loglevel: "warning",
+    };
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
     const child = spawn(this.#binary, args, { stdio: "ignore" });
     this.#child = child;
+    guard(child);
     const failed = new Promise((_, reject) => {
       child.once("error", (error) => {
-        const missing = error.code === "ENOENT";
+        const unusable = error.code === "ENOENT" || error.code === "EACCES";
         reject(
-          missing
+          unusable
             ? new CannotRun(
-                `${this.#binary} was not found: install Redis (Debian: apt-get install redis-server, macOS: brew install redis) or set REDIS_SERVER to its path`,
+                `${this.#binary} cannot be run: install Redis (Debian: apt-get install redis-server, macOS: brew install redis) or set REDIS_SERVER to its path`,
               )
             : error,
         );

@@ -15,15 +15,16 @@ export function quantile(sorted, q) {
  * - `hitRatio`: the part of all requests that was answered by a value loaded before the request came. One that waited for a load, its own or
  *   another's, is no hit.
  * - `waiting`: requests of the phase still open at its end.
- * - `boundMs`: read deadline + the source's p99 in that phase, measured in the source itself, + 20 ms.
+ * - `boundMs`: read deadline + the source's p99 + 20 ms; the source measures it itself, in that phase (in the healthy one when nothing reached it).
  */
 export function summarise(run) {
+  const healthySource = sourceCalls(run, run.phases[0]);
   return run.phases.map((phase) => {
     const { begin, end } = range(run.atMs, phase.beginMs, phase.endMs);
     const latencies = run.latencyMs.slice(begin, end).sort();
     const half = range(run.atMs, (phase.beginMs + phase.endMs) / 2, phase.endMs);
-    const source = run.source.filter(({ atMs }) => atMs >= phase.beginMs && atMs < phase.endMs);
-    const sourceP99Ms = quantile(sourceLatencies(source.length > 0 ? source : run.source), 0.99);
+    const source = sourceCalls(run, phase);
+    const sourceP99Ms = quantile(sourceLatencies(source.length > 0 ? source : healthySource), 0.99);
     return {
       name: phase.name,
       recovers: phase.recovers === true,
@@ -46,18 +47,28 @@ export function summarise(run) {
 /** What this package's run failed to keep, one line each; empty when it kept everything. */
 export function failures(summary, firstError) {
   const lines = [];
-  const healthy = summary[0];
+  const wanted = wantedHitRatio(summary);
   for (const phase of summary) {
-    if (phase.errors > 0) lines.push(`${phase.name}: ${phase.errors} of ${phase.requests} callers saw an error${firstError ? ` (first: ${firstError.split("\n")[0]})` : ""}`);
-    if (phase.p99Ms > phase.boundMs) lines.push(`${phase.name}: p99 of ${phase.p99Ms.toFixed(1)} ms is over the bound of ${phase.boundMs.toFixed(1)} ms`);
-    const wanted = RECOVERY_PART * healthy.lateHitRatio;
+    if (phase.errors > 0)
+      lines.push(
+        `${phase.name}: ${phase.errors} of ${phase.requests} callers saw an error${firstError ? ` (first: ${firstError.split("\n")[0]})` : ""}`,
+      );
+    if (phase.p99Ms > phase.boundMs)
+      lines.push(
+        `${phase.name}: p99 of ${phase.p99Ms.toFixed(1)} ms is over the bound of ${phase.boundMs.toFixed(1)} ms`,
+      );
     if (phase.recovers && phase.lateHitRatio < wanted) {
-      lines.push(`${phase.name}: the hit share did not come back: ${percent(phase.lateHitRatio)} in the second half of the phase, at least ${percent(wanted)} expected`);
+      lines.push(
+        `${phase.name}: the hit share did not come back: ${percent(phase.lateHitRatio)} in the second half of the phase, at least ${percent(wanted)} expected`,
+      );
     }
   }
-  if (healthy.lateHitRatio === 0) lines.push("healthy: nothing was ever answered from the cache");
+  if (wanted === 0) lines.push("healthy: nothing was ever answered from the cache");
   return lines;
 }
+
+/** The hit share that counts as being back. */
+export const wantedHitRatio = (summary) => RECOVERY_PART * summary[0].lateHitRatio;
 
 export const percent = (ratio) => `${(ratio * 100).toFixed(1)} %`;
 
@@ -87,10 +98,9 @@ function hitRatio(run, begin, end) {
   return end === begin ? 0 : count(begin, end, (i) => run.outcome[i] === HIT) / (end - begin);
 }
 
-const sourceLatencies = (requests) =>
-  Float64Array.from(
-    requests.flatMap(({ ms }) => (ms === null ? [] : [ms])),
-  ).sort();
+const sourceCalls = (run, { beginMs, endMs }) => run.source.filter(({ atMs }) => atMs >= beginMs && atMs < endMs);
+
+const sourceLatencies = (requests) => Float64Array.from(requests.flatMap(({ ms }) => (ms === null ? [] : [ms]))).sort();
 
 /** The most requests the source had in work at one time within [fromMs, toMs). */
 function peak(requests, fromMs, toMs) {

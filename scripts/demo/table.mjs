@@ -17,7 +17,11 @@ export const COLUMNS = [
   ["p50", (p) => duration(p.p50Ms), "Median latency from the planned arrival"],
   ["p99", (p) => duration(p.p99Ms), "99th percentile of the latency"],
   ["worst", (p) => duration(p.worstMs), "The slowest request"],
-  ["bound", (p) => `${p.p99Ms > p.boundMs ? "over" : "within"} ${duration(p.boundMs)}`, "Read deadline + the source's p99 in the phase + 20 ms, and where p99 is"],
+  [
+    "bound",
+    (p) => `${p.p99Ms > p.boundMs ? "over" : "within"} ${duration(p.boundMs)}`,
+    "Read deadline + the source's p99 in the phase + 20 ms, and where p99 is",
+  ],
   ["waiting", (p) => whole(p.waiting), "Requests of the phase not yet answered at its end"],
   ["source calls", (p) => whole(p.sourceCalls), "Requests the source received in the phase"],
   ["at once", (p) => whole(p.sourcePeak), "The most requests the source had in work at one time"],
@@ -25,8 +29,12 @@ export const COLUMNS = [
 
 /** The table as lines of text. */
 export function table(summary) {
-  const rows = [["phase", ...COLUMNS.map(([heading]) => heading)], ...summary.map((phase) => [phase.name, ...COLUMNS.map(([, text]) => text(phase))])];
+  const rows = [
+    ["phase", ...COLUMNS.map(([heading]) => heading)],
+    ...summary.map((phase) => [phase.name, ...COLUMNS.map(([, text]) => text(phase))]),
+  ];
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
-  const line = (row) => row.map((cell, column) => (column === 0 ? cell.padEnd(widths[column]) : cell.padStart(widths[column]))).join("  ");
+  const line = (row) =>
+    row.map((cell, column) => (column === 0 ? cell.padEnd(widths[column]) : cell.padStart(widths[column]))).join("  ");
   return [line(rows[0]), widths.map((width) => "─".repeat(width)).join("  "), ...rows.slice(1).map(line)];
 }

@@ -34,7 +34,13 @@ export function plan({ seed, ratePerSec, users, exponent }, durationMs) {
 export async function drive({ arrivals, durationMs, drainMs, getUser, loadsEnded, now, watch }) {
   const { atMs, user } = arrivals;
   const count = atMs.length;
-  const record = { sent: 0, answered: 0, latencyMs: new Float64Array(count), outcome: new Uint8Array(count), firstError: undefined };
+  const record = {
+    sent: 0,
+    answered: 0,
+    latencyMs: new Float64Array(count),
+    outcome: new Uint8Array(count),
+    firstError: undefined,
+  };
   watch?.(record);
 
   return await new Promise((resolve) => {
