@@ -21,17 +21,18 @@ export function release(thing) {
 export function endAll() {
   for (const thing of started) thing.end();
   started.clear();
+  for (const child of guarded) child.kill("SIGKILL");
   guardian?.kill("SIGKILL");
   guardian = undefined;
 }
 
-/** Has the process killed even when the demo is itself killed in a way that it cannot notice. */
+/** Has the process killed when the demo ends, even when the demo is itself killed and cannot notice. */
 export function guard(child) {
   guardian ??= fork(fileURLToPath(new URL("./guard.mjs", import.meta.url)));
-  const tell = () => guardian.connected && guardian.send({ pids: [...guarded] }, () => {});
-  guarded.add(child.pid);
+  const tell = () => guardian?.connected && guardian.send({ pids: Array.from(guarded, ({ pid }) => pid) }, () => {});
+  guarded.add(child);
   child.once("exit", () => {
-    guarded.delete(child.pid);
+    guarded.delete(child);
     tell();
   });
   tell();

@@ -76,7 +76,7 @@ export class RedisServer {
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
     const child = spawn(this.#binary, args, { stdio: "ignore" });
     this.#child = child;
-    guard(child);
+    if (child.pid !== undefined) guard(child);
     const failed = new Promise((_, reject) => {
       child.once("error", (error) => {
         const unusable = error.code === "ENOENT" || error.code === "EACCES";
@@ -91,7 +91,7 @@ export class RedisServer {
       child.once("exit", (code, signal) => reject(new Error(`redis-server ended while starting (${signal ?? code})`)));
     });
     this.#exited = failed.catch(() => {});
-    await Promise.race([failed, answersPing(this.port)]);
+    await Promise.race([failed, answers(this.port, child.pid)]);
   }
 }
 
@@ -115,24 +115,25 @@ function canListen(port) {
   });
 }
 
-async function answersPing(port) {
+/** Waits until our own process answers on the port: it could be another's server, or a script that only starts ours. */
+async function answers(port, pid) {
   const giveUpAt = Date.now() + START_TIMEOUT_MS;
-  while (!(await pings(port))) {
+  while (!(await serverInfo(port)).includes(`process_id:${pid}\r\n`)) {
     if (Date.now() > giveUpAt) throw new Error(`redis-server did not answer within ${START_TIMEOUT_MS} ms`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
-function pings(port) {
+/** The server's description of itself, or an empty string when there is none. */
+function serverInfo(port) {
   return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1", () => socket.write("PING\r\n"));
-    const settle = (answer) => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.setTimeout(1_000, () => settle(false));
-    socket.once("error", () => settle(false));
-    socket.once("close", () => resolve(false));
-    socket.once("data", (data) => settle(data.toString().startsWith("+PONG")));
+    let text = "";
+    const socket = connect(port, "127.0.0.1", () => socket.write("INFO server\r\nQUIT\r\n"));
+    socket.setTimeout(1_000, () => socket.destroy());
+    socket.on("data", (data) => {
+      text += data;
+    });
+    socket.once("error", () => {});
+    socket.once("close", () => resolve(text));
   });
 }
