@@ -20,7 +20,8 @@ const cache = await create({
   loadUser: source.loadUser,
   warn: (...parts) => {
     warnings.count++;
-    warnings.first ??= parts.map((part) => part?.message ?? String(part)).join(" ");
+    const texts = parts.map((part) => (typeof part === "string" ? part : part?.message));
+    warnings.first ??= texts.filter((text) => text !== undefined).join(": ");
   },
 });
 const arrivals = plan(traffic, durationMs);

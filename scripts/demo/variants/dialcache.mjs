@@ -12,7 +12,7 @@ export async function create({ redisUrl, loadUser, warn }) {
   const dialcache = new DialCache({
     namespace: "demo",
     redis: { client: redis, readTimeoutMs: READ_TIMEOUT_MS },
-    logger: { debug() {}, info() {}, warn, error: warn },
+    logger: { debug() {}, warn, error: warn },
   });
   const cachedUser = dialcache.cached(loadUser, {
     keyType: "user_id",
