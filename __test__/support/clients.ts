@@ -1,8 +1,8 @@
 import type { DialCacheRedisClient } from "dialcache-native";
 import { createClient, RESP_TYPES } from "redis";
-import { type Deferred, deferred } from "./deferred.js";
-import { decodeFrame, encodeFrame } from "./frame.js";
-import { until } from "./real-time.js";
+import { type Deferred, deferred } from "./deferred";
+import { decodeFrame, encodeFrame } from "./frame";
+import { until } from "./real-time";
 
 export type ReadRequest = Parameters<DialCacheRedisClient["read"]>[0];
 export type ReadContext = NonNullable<Parameters<DialCacheRedisClient["read"]>[1]>;

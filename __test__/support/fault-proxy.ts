@@ -1,5 +1,5 @@
 import { connect, createServer, type NetConnectOpts, type Server, type Socket } from "node:net";
-import { closeServer, listen } from "./fault-server.js";
+import { closeServer, listen } from "./fault-server";
 
 /** A proxy between a client and a real server, whose faults the test turns on and off. */
 export interface FaultProxy extends AsyncDisposable {

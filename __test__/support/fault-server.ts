@@ -46,7 +46,9 @@ export function startHttpServer(): Promise<FaultServer> {
   const page = "<h1>400 Bad Request</h1>";
   return startFaultServer((socket) => {
     socket.once("data", () => {
-      socket.end(`HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nContent-Length: ${page.length}\r\n\r\n${page}`);
+      socket.end(
+        `HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\nContent-Length: ${page.length}\r\n\r\n${page}`,
+      );
     });
   });
 }

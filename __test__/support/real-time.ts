@@ -31,7 +31,11 @@ export function realDelay(ms: number): Promise<void> {
  * @param limitMs Real milliseconds after which it rejects. Default 10,000: a safety net against
  *   hanging, not an expectation about speed.
  */
-export async function until(what: string, condition: () => boolean | Promise<boolean>, limitMs = 10_000): Promise<void> {
+export async function until(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  limitMs = 10_000,
+): Promise<void> {
   const started = realNow();
   let looks = 0;
   while (!(await condition())) {

@@ -41,7 +41,8 @@ export function recordMetrics(): MetricsRecorder {
   }
   const of = (method: string, labels: Record<string, unknown> = {}) =>
     events.filter(
-      (event) => event.method === method && Object.entries(labels).every(([name, value]) => event.labels[name] === value),
+      (event) =>
+        event.method === method && Object.entries(labels).every(([name, value]) => event.labels[name] === value),
     );
   return {
     adapter: adapter as unknown as DialCacheMetricsAdapter,
@@ -73,9 +74,11 @@ export interface LoggerRecorder {
 /** A logger that keeps every line. */
 export function recordLogger(): LoggerRecorder {
   const lines: LogLine[] = [];
-  const at = (level: LogLine["level"]) => (...args: unknown[]) => {
-    lines.push({ level, args });
-  };
+  const at =
+    (level: LogLine["level"]) =>
+    (...args: unknown[]) => {
+      lines.push({ level, args });
+    };
   return {
     logger: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
     lines,

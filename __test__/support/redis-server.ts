@@ -4,10 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type NetConnectOpts } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { disown, own } from "./reaper.js";
-import { turn } from "./real-time.js";
-import { type Reply, talk } from "./resp.js";
-import { makeCertificates, type TestCertificates } from "./tls.js";
+import { turn } from "./real-time";
+import { disown, own } from "./reaper";
+import { type Reply, talk } from "./resp";
+import { makeCertificates, type TestCertificates } from "./tls";
 
 export interface RedisServerOptions {
   /** Listen on a unix socket only. */
@@ -135,8 +135,20 @@ class Server implements RedisServer {
     } else if (tls === undefined) {
       result.push("--port", String(this.#port));
     } else {
-      result.push("--port", "0", "--tls-port", String(this.#port), "--tls-cert-file", tls.serverCertFile, "--tls-key-file",
-        tls.serverKeyFile, "--tls-ca-cert-file", tls.caFile, "--tls-auth-clients", requireClientCertificate ? "yes" : "no");
+      result.push(
+        "--port",
+        "0",
+        "--tls-port",
+        String(this.#port),
+        "--tls-cert-file",
+        tls.serverCertFile,
+        "--tls-key-file",
+        tls.serverKeyFile,
+        "--tls-ca-cert-file",
+        tls.caFile,
+        "--tls-auth-clients",
+        requireClientCertificate ? "yes" : "no",
+      );
     }
     if (password !== undefined) {
       result.push("--requirepass", password);
@@ -187,9 +199,8 @@ class Server implements RedisServer {
   }
 
   async command(...args: (string | number | Buffer)[]): Promise<Reply> {
-    const address: NetConnectOpts = this.socketPath === undefined
-      ? { host: "127.0.0.1", port: this.#port }
-      : { path: this.socketPath };
+    const address: NetConnectOpts =
+      this.socketPath === undefined ? { host: "127.0.0.1", port: this.#port } : { path: this.socketPath };
     const login = this.#options.password === undefined ? [] : [["AUTH", this.#options.password]];
     const reply = (await talk(address, [...login, args])).at(-1) as Reply;
     if (reply instanceof Error) {
@@ -212,7 +223,9 @@ function accepting(child: ChildProcess): Promise<void> {
     child.stdout?.on("data", read);
     child.stderr?.on("data", read);
     child.once("error", (cause) => {
-      reject(new Error("cannot start redis-server: install it (Debian and Ubuntu: apt-get install redis-server)", { cause }));
+      reject(
+        new Error("cannot start redis-server: install it (Debian and Ubuntu: apt-get install redis-server)", { cause }),
+      );
     });
     child.once("exit", (code) => reject(new Error(`redis-server ended with code ${code}:\n${output}`)));
   });

@@ -63,7 +63,10 @@ function parseArray(bytes: Buffer, start: number, length: number): { reply: Repl
 }
 
 /** Sends `commands` over one fresh plain connection and resolves with their replies, in order. */
-export function talk(address: NetConnectOpts, commands: readonly (readonly (string | number | Buffer)[])[]): Promise<Reply[]> {
+export function talk(
+  address: NetConnectOpts,
+  commands: readonly (readonly (string | number | Buffer)[])[],
+): Promise<Reply[]> {
   return new Promise((resolve, reject) => {
     const socket: Socket = connect(address);
     const replies: Reply[] = [];

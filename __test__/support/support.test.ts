@@ -1,13 +1,13 @@
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { connectNodeRedis } from "./clients.js";
-import { startFaultProxy } from "./fault-proxy.js";
-import { startBlackHole, startHttpServer, startResetter, startWrongBytes } from "./fault-server.js";
-import { decodeFrame, encodeFrame } from "./frame.js";
-import { until } from "./real-time.js";
-import { type RedisServer, startRedis } from "./redis-server.js";
-import { failOnUnhandled } from "./unhandled.js";
+import { connectNodeRedis } from "./clients";
+import { startFaultProxy } from "./fault-proxy";
+import { startBlackHole, startHttpServer, startResetter, startWrongBytes } from "./fault-server";
+import { decodeFrame, encodeFrame } from "./frame";
+import { until } from "./real-time";
+import { type RedisServer, startRedis } from "./redis-server";
+import { failOnUnhandled } from "./unhandled";
 
 failOnUnhandled();
 
@@ -57,7 +57,10 @@ describe("the tests' redis-server", () => {
   });
 
   it("asks for a password and knows ACL users", async () => {
-    const guarded = await startRedis({ users: ["default on >admin ~* +@all", "app on >secret ~app:* +get"], password: "admin" });
+    const guarded = await startRedis({
+      users: ["default on >admin ~* +@all", "app on >secret ~app:* +get"],
+      password: "admin",
+    });
     onTestFinished(() => guarded.stop());
     expect(await guarded.command("PING")).toBe("PONG");
     await expect(guarded.command("AUTH", "app", "wrong")).rejects.toThrow("WRONGPASS");
@@ -176,8 +179,15 @@ describe("the tests' fault servers", () => {
 });
 
 describe("the tests' frame", () => {
-  it.each([["text", "é"], ["bytes", Buffer.from([0, 1, 255])]])("keeps %s", (_kind, payload) => {
-    expect(decodeFrame(encodeFrame(payload, 1_700_000_000_000))).toEqual({ version: 1, createdAtMs: 1_700_000_000_000, payload });
+  it.each([
+    ["text", "é"],
+    ["bytes", Buffer.from([0, 1, 255])],
+  ])("keeps %s", (_kind, payload) => {
+    expect(decodeFrame(encodeFrame(payload, 1_700_000_000_000))).toEqual({
+      version: 1,
+      createdAtMs: 1_700_000_000_000,
+      payload,
+    });
   });
 
   it("is a miss when short or of another version, an error when its encoding is unknown", () => {

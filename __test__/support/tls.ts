@@ -18,16 +18,17 @@ export interface TestCertificates {
 /** Makes certificates for `localhost` and 127.0.0.1 in `dir`, valid for one day. */
 export function makeCertificates(dir: string): TestCertificates {
   const at = (name: string) => join(dir, name);
-  const openssl = (...args: string[]) => execFileSync("openssl", args, { stdio: ["ignore", "ignore", "pipe"] });
-  const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  const openssl = (command: string) =>
+    execFileSync("openssl", command.split(" "), { cwd: dir, stdio: ["ignore", "ignore", "pipe"] });
+  const newKey = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+  const authority = "-addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign";
 
-  openssl("req", "-x509", ...newKey, "-days", "1", "-subj", "/CN=test CA", "-keyout", at("ca.key"), "-out", at("ca.crt"),
-    "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign");
+  openssl(`req -x509 ${newKey} -days 1 -subj /CN=test-authority -keyout ca.key -out ca.crt ${authority}`);
   for (const name of ["server", "client"]) {
     writeFileSync(at(`${name}.ext`), "subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n");
-    openssl("req", ...newKey, "-subj", `/CN=${name}`, "-keyout", at(`${name}.key`), "-out", at(`${name}.csr`));
-    openssl("x509", "-req", "-in", at(`${name}.csr`), "-CA", at("ca.crt"), "-CAkey", at("ca.key"), "-CAcreateserial",
-      "-days", "1", "-extfile", at(`${name}.ext`), "-out", at(`${name}.crt`));
+    openssl(`req ${newKey} -subj /CN=${name} -keyout ${name}.key -out ${name}.csr`);
+    const issued = `-days 1 -extfile ${name}.ext -out ${name}.crt`;
+    openssl(`x509 -req -in ${name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial ${issued}`);
   }
   return {
     caFile: at("ca.crt"),

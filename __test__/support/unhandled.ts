@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect } from "vitest";
-import { turns } from "./real-time.js";
+import { turns } from "./real-time";
 
 /**
  * Fails each test of the calling file in which a rejection or an exception went unhandled: call it

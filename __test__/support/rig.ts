@@ -1,0 +1,231 @@
+import {
+  DialCache,
+  type DialCacheConfig,
+  DialCacheKeyConfig,
+  type DialCacheRedisClient,
+  RedisClient,
+} from "dialcache-native";
+import { installClock, type ManualClock, manualClock } from "dialcache-native/testing";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
+import { connectNodeRedis, type JavaScriptClient } from "./clients";
+import { type FaultProxy, startFaultProxy } from "./fault-proxy";
+import { decodeFrame, encodeFrame, type TestFrame } from "./frame";
+import { turns, until } from "./real-time";
+import { type LoggerRecorder, type MetricsRecorder, recordLogger, recordMetrics } from "./recorders";
+import { type RedisServer, startRedis } from "./redis-server";
+
+/** What a group of tests runs against: whose client, and who moves time. */
+export interface RigKind {
+  readonly client: "JavaScript client" | "native client";
+  readonly time: "manual clock" | "real time";
+}
+
+/** Every combination: for what the deadline does. */
+export const RIGS: readonly RigKind[] = [
+  { client: "JavaScript client", time: "manual clock" },
+  { client: "JavaScript client", time: "real time" },
+  { client: "native client", time: "manual clock" },
+  { client: "native client", time: "real time" },
+];
+
+/** For what needs exact points in time. */
+export const DRIVEN_RIGS = RIGS.filter(({ time }) => time === "manual clock");
+
+/** For what no deadline takes part in. */
+export const CLIENT_RIGS = RIGS.filter(({ time }) => time === "real time");
+
+/** Redis only, so that no local hit hides what Redis did. */
+export const REMOTE_ONLY = new DialCacheKeyConfig({ ttlSec: { remote: 60 } });
+/** Local only. */
+export const LOCAL_ONLY = new DialCacheKeyConfig({ ttlSec: { local: 60 } });
+/** Request-local only. */
+export const REQUEST_LOCAL_ONLY = new DialCacheKeyConfig({ requestLocal: true });
+
+export interface WorldOptions {
+  /** Put a fault proxy between the client and the server. Default false. */
+  readonly proxy?: boolean;
+  /** The instance's read deadline. Default 40 in real time, so that a test waits little; 50 by the manual clock. */
+  readonly readTimeoutMs?: number;
+  readonly namespace?: string;
+  readonly redis?: Partial<NonNullable<DialCacheConfig["redis"]>>;
+  readonly config?: Omit<DialCacheConfig, "redis" | "namespace">;
+  readonly clientOptions?: Partial<ConstructorParameters<typeof RedisClient>[0]>;
+}
+
+/** A cache, its client and its real server, for one test. */
+export interface World {
+  readonly cache: DialCache;
+  readonly client: DialCacheRedisClient;
+  /** The native client, when it is the one under test. */
+  readonly native: RedisClient | undefined;
+  readonly server: RedisServer;
+  /** Throws unless asked for. */
+  readonly proxy: FaultProxy;
+  readonly clock: ManualClock | undefined;
+  readonly metrics: MetricsRecorder;
+  readonly log: LoggerRecorder;
+  readonly namespace: string;
+  readonly readTimeoutMs: number;
+  /** Waits until `count` leaders of `useCase` have started their Redis read. */
+  readStarted(useCase: string, count?: number): Promise<void>;
+  /** Lets `ms` pass by the manual clock; in real time it just passes while the test awaits what follows. */
+  lapse(ms?: number): Promise<void>;
+  /** Waits until late replies have arrived at the client and been looked at. */
+  lateSettled(): Promise<void>;
+  /** The Redis key of an untracked value. */
+  key(useCase: string, id: string, keyType?: string): string;
+  /** Puts a frame with `payload` under that key. */
+  plant(useCase: string, id: string, payload: string | Buffer): Promise<void>;
+  /** What Redis holds there; null when nothing. */
+  stored(useCase: string, id: string): Promise<TestFrame | null>;
+  /** How often the server has executed a command, such as "get", since the world was made. */
+  calls(command: string): Promise<number>;
+  /** Waits for background writes. */
+  written(): Promise<void>;
+  /** A second cache over the same client. */
+  another(config?: Partial<DialCacheConfig>): DialCache;
+}
+
+export interface Rig {
+  readonly kind: RigKind;
+  readonly driven: boolean;
+  readonly server: RedisServer;
+  world(options?: WorldOptions): Promise<World>;
+}
+
+let worlds = 0;
+
+/** Starts one server for the calling `describe` and makes worlds over it. */
+export function useRig(kind: RigKind): Rig {
+  let server: RedisServer | undefined;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(async () => {
+    await server?.stop();
+  });
+  const running = () => {
+    if (server === undefined) {
+      throw new Error("the rig's server is not started yet");
+    }
+    return server;
+  };
+  return {
+    kind,
+    driven: kind.time === "manual clock",
+    get server() {
+      return running();
+    },
+    world: (options = {}) => makeWorld(kind, running(), options),
+  };
+}
+
+async function makeWorld(kind: RigKind, server: RedisServer, options: WorldOptions): Promise<World> {
+  const proxy = options.proxy ? await startFaultProxy(server.port) : undefined;
+  const url = proxy?.url ?? server.url;
+  const client = kind.client === "native client" ? await connectNative(url, options) : await connectNodeRedis(url);
+  await server.command("CONFIG", "RESETSTAT");
+
+  const clock = kind.time === "manual clock" ? manualClock() : undefined;
+  const uninstall = clock === undefined ? () => {} : installClock(clock);
+  const metrics = recordMetrics();
+  const log = recordLogger();
+  worlds += 1;
+  const namespace = options.namespace ?? `world-${worlds}`;
+  const readTimeoutMs = options.readTimeoutMs ?? (clock === undefined ? 40 : 50);
+  const caches: DialCache[] = [];
+  const another = (config: Partial<DialCacheConfig> = {}): DialCache => {
+    const cache = new DialCache({
+      namespace,
+      redis: { client, readTimeoutMs, ...options.redis },
+      metrics: metrics.adapter,
+      logger: log.logger,
+      ...options.config,
+      ...config,
+    });
+    caches.push(cache);
+    return cache;
+  };
+  const cache = another();
+
+  onTestFinished(async () => {
+    server.thaw();
+    proxy?.heal();
+    for (const made of caches) {
+      await made.close();
+    }
+    await client.close();
+    await proxy?.close();
+    uninstall();
+  });
+
+  const key = (useCase: string, id: string, keyType = "user_id") =>
+    `${namespace}:${keyType}:${encodeURIComponent(id)}#${useCase}:dialcache-frame-v1`;
+  return {
+    cache,
+    client,
+    native: client instanceof RedisClient ? client : undefined,
+    server,
+    get proxy() {
+      if (proxy === undefined) {
+        throw new Error("this world was made without a proxy");
+      }
+      return proxy;
+    },
+    clock,
+    metrics,
+    log,
+    namespace,
+    readTimeoutMs,
+    readStarted: (useCase, count = 1) =>
+      until(
+        `read ${count} of ${useCase} started`,
+        () => (cache.stats().useCases[useCase]?.readDeadlinesArmed ?? 0) >= count,
+      ),
+    lapse: async (ms = readTimeoutMs) => {
+      await clock?.advance(ms);
+    },
+    lateSettled: async () => {
+      await until(
+        "the late replies",
+        () => (client instanceof RedisClient ? client.stats().pending : client.pending) === 0,
+      );
+      await turns(5);
+    },
+    key,
+    plant: async (useCase, id, payload) => {
+      // SETEX and GETRANGE, so that `calls` of get and set counts only what the cache did.
+      await server.command("SETEX", key(useCase, id), 600, encodeFrame(payload, Date.now()));
+    },
+    stored: async (useCase, id) => {
+      const bytes = await server.command("GETRANGE", key(useCase, id), 0, -1);
+      return Buffer.isBuffer(bytes) && bytes.length > 0 ? decodeFrame(bytes) : null;
+    },
+    calls: async (command) => {
+      const info = String(await server.command("INFO", "commandstats"));
+      return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(info)?.[1] ?? 0);
+    },
+    written: async () => {
+      await until("background writes end", () => cache.stats().pendingWrites === 0);
+    },
+    another,
+  };
+}
+
+async function connectNative(url: string, options: WorldOptions): Promise<RedisClient> {
+  const client = new RedisClient({ url, ...options.clientOptions });
+  await client.ready({ timeoutMs: 5_000 });
+  return client;
+}
+
+/** The client of a rig, connected or not, for tests that make their caches themselves. */
+export async function connectClient(kind: RigKind, url: string, wait = true): Promise<RedisClient | JavaScriptClient> {
+  if (kind.client === "JavaScript client") {
+    return connectNodeRedis(url, wait);
+  }
+  const client = new RedisClient({ url });
+  if (wait) {
+    await client.ready({ timeoutMs: 5_000 });
+  }
+  return client;
+}
