@@ -48,12 +48,12 @@ interface Link {
 
 /** Starts a proxy to `target` (a port of 127.0.0.1, or a unix socket's path). */
 export async function startFaultProxy(target: number | string): Promise<FaultProxy> {
-  const proxy = new Proxy(typeof target === "number" ? { host: "127.0.0.1", port: target } : { path: target });
+  const proxy = new Relay(typeof target === "number" ? { host: "127.0.0.1", port: target } : { path: target });
   await proxy.listen();
   return proxy;
 }
 
-class Proxy implements FaultProxy {
+class Relay implements FaultProxy {
   readonly #target: NetConnectOpts;
   readonly #server: Server;
   readonly #links = new Set<Link>();

@@ -3,7 +3,9 @@ import {
   type DialCacheConfig,
   DialCacheKeyConfig,
   type DialCacheRedisClient,
+  JsonSerializer,
   RedisClient,
+  type Serializer,
 } from "dialcache-native";
 import { installClock, type ManualClock, manualClock } from "dialcache-native/testing";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
@@ -52,6 +54,18 @@ export interface WorldOptions {
   readonly clientOptions?: Partial<ConstructorParameters<typeof RedisClient>[0]>;
 }
 
+/** Options of `World.load` beyond the usual ones. */
+export interface LoadOptions {
+  readonly defaultConfig?: DialCacheKeyConfig;
+  readonly redisReadTimeoutMs?: number;
+  readonly fallbackTimeoutMs?: number | null;
+  readonly serializer?: Serializer<unknown>;
+  readonly keyType?: string;
+}
+
+/** A cached function, called inside an `enable()` scope of its own. */
+export type Load<Value> = (id: string) => Promise<Value>;
+
 /** A cache, its client and its real server, for one test. */
 export interface World {
   readonly cache: DialCache;
@@ -66,6 +80,12 @@ export interface World {
   readonly log: LoggerRecorder;
   readonly namespace: string;
   readonly readTimeoutMs: number;
+  /** `cached` over `source` with the tests' usual options: key type `user_id`, the first argument as id, Redis only. */
+  load<Value>(useCase: string, source: (id: string) => Value | Promise<Value>, options?: LoadOptions): Load<Value>;
+  /** What was counted for `useCase`, which must be registered. */
+  stats(useCase: string): ReturnType<DialCache["stats"]>["useCases"][string];
+  /** Unanswered flights. */
+  flights(): ReturnType<DialCache["getCoalescingState"]>["process"];
   /** Waits until `count` leaders of `useCase` have started their Redis read. */
   readStarted(useCase: string, count?: number): Promise<void>;
   /** Lets `ms` pass by the manual clock; in real time it just passes while the test awaits what follows. */
@@ -161,9 +181,19 @@ async function makeWorld(kind: RigKind, server: RedisServer, options: WorldOptio
 
   const key = (useCase: string, id: string, keyType = "user_id") =>
     `${namespace}:${keyType}:${encodeURIComponent(id)}#${useCase}:dialcache-frame-v1`;
+  const stats = (useCase: string) => {
+    const counted = cache.stats().useCases[useCase];
+    if (counted === undefined) {
+      throw new Error(`${useCase} is not registered`);
+    }
+    return counted;
+  };
   return {
     cache,
     client,
+    load: (useCase, source, loadOptions) => loader(cache, useCase, source, loadOptions),
+    stats,
+    flights: () => cache.getCoalescingState().process,
     native: client instanceof RedisClient ? client : undefined,
     server,
     get proxy() {
@@ -178,10 +208,7 @@ async function makeWorld(kind: RigKind, server: RedisServer, options: WorldOptio
     namespace,
     readTimeoutMs,
     readStarted: (useCase, count = 1) =>
-      until(
-        `read ${count} of ${useCase} started`,
-        () => (cache.stats().useCases[useCase]?.readDeadlinesArmed ?? 0) >= count,
-      ),
+      until(`read ${count} of ${useCase} started`, () => stats(useCase).readDeadlinesArmed >= count),
     lapse: async (ms = readTimeoutMs) => {
       await clock?.advance(ms);
     },
@@ -210,6 +237,26 @@ async function makeWorld(kind: RigKind, server: RedisServer, options: WorldOptio
     },
     another,
   };
+}
+
+/** `World.load` over any cache. */
+export function loader<Value>(
+  cache: DialCache,
+  useCase: string,
+  source: (id: string) => Value | Promise<Value>,
+  options: LoadOptions = {},
+): Load<Value> {
+  const { keyType = "user_id", defaultConfig = REMOTE_ONLY, ...rest } = options;
+  const load = cache.cached((id: string): unknown => source(id), {
+    keyType,
+    useCase,
+    cacheKey: (id) => id,
+    defaultConfig,
+    // JSON unless the test says otherwise; given, because the values' types are the tests' own business.
+    serializer: new JsonSerializer(),
+    ...rest,
+  });
+  return (id) => cache.enable(() => load(id)) as Promise<Value>;
 }
 
 async function connectNative(url: string, options: WorldOptions): Promise<RedisClient> {
