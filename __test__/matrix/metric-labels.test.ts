@@ -36,8 +36,12 @@ describe.each(RIGS)("$client, $time", (kind) => {
   const rig = useRig(kind);
 
   it("Metrics remain bounded and contain no raw keys or timeout values", async () => {
-    const readTimeoutMs = 37;
-    const world = await rig.world({ readTimeoutMs, proxy: true });
+    const readTimeoutMs = 73;
+    const world = await rig.world({
+      readTimeoutMs,
+      proxy: true,
+      namespace: `labels-${kind.time.length}-${kind.client.length}`,
+    });
     const load = world.load("GetUser", async (id) => `source of ${id}`, {
       defaultConfig: new DialCacheKeyConfig({ ttlSec: { local: 60, remote: 60 }, requestLocal: true }),
       fallbackTimeoutMs: 4_001,
@@ -87,7 +91,7 @@ describe.each(RIGS)("$client, $time", (kind) => {
       }
     }
     const text = JSON.stringify(events.map(({ labels }) => labels));
-    for (const forbidden of [SECRET, "37", "4001", "TimeoutError", "RangeError", "WRONGTYPE", "dialcache-frame"]) {
+    for (const forbidden of [SECRET, "73", "4001", "TimeoutError", "RangeError", "WRONGTYPE", "dialcache-frame"]) {
       expect(text).not.toContain(forbidden);
     }
   });

@@ -3,7 +3,7 @@ import { installClock, manualClock } from "dialcache-native/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { deferred } from "../support/deferred";
 import { until } from "../support/real-time";
-import { LOCAL_ONLY, REMOTE_ONLY, REQUEST_LOCAL_ONLY, RIGS, useRig } from "../support/rig";
+import { LOCAL_ONLY, REMOTE_ONLY, REQUEST_LOCAL_ONLY, RIGS, useCaseStats, useRig } from "../support/rig";
 import { failOnUnhandled } from "../support/unhandled";
 
 failOnUnhandled();
@@ -124,7 +124,7 @@ describe.each(RIGS)("$client, $time", (kind) => {
         defaultConfig: REMOTE_ONLY,
       });
       expect(await cache.enable(() => load())).toBe("source");
-      expect(cache.stats().useCases["GetUser"]?.readDeadlinesArmed).toBe(0);
+      expect(useCaseStats(cache, "GetUser").readDeadlinesArmed).toBe(0);
     });
 
     it("followers", async () => {

@@ -83,7 +83,7 @@ export interface World {
   /** `cached` over `source` with the tests' usual options: key type `user_id`, the first argument as id, Redis only. */
   load<Value>(useCase: string, source: (id: string) => Value | Promise<Value>, options?: LoadOptions): Load<Value>;
   /** What was counted for `useCase`, which must be registered. */
-  stats(useCase: string): ReturnType<DialCache["stats"]>["useCases"][string];
+  stats(useCase: string): NonNullable<ReturnType<DialCache["stats"]>["useCases"][string]>;
   /** Unanswered flights. */
   flights(): ReturnType<DialCache["getCoalescingState"]>["process"];
   /** Waits until `count` leaders of `useCase` have started their Redis read. */
@@ -181,13 +181,7 @@ async function makeWorld(kind: RigKind, server: RedisServer, options: WorldOptio
 
   const key = (useCase: string, id: string, keyType = "user_id") =>
     `${namespace}:${keyType}:${encodeURIComponent(id)}#${useCase}:dialcache-frame-v1`;
-  const stats = (useCase: string) => {
-    const counted = cache.stats().useCases[useCase];
-    if (counted === undefined) {
-      throw new Error(`${useCase} is not registered`);
-    }
-    return counted;
-  };
+  const stats = (useCase: string) => useCaseStats(cache, useCase);
   return {
     cache,
     client,
@@ -237,6 +231,15 @@ async function makeWorld(kind: RigKind, server: RedisServer, options: WorldOptio
     },
     another,
   };
+}
+
+/** What `cache` counted for `useCase`, which must be registered. */
+export function useCaseStats(cache: DialCache, useCase: string): ReturnType<World["stats"]> {
+  const counted = cache.stats().useCases[useCase];
+  if (counted === undefined) {
+    throw new Error(`${useCase} is not registered`);
+  }
+  return counted;
 }
 
 /** `World.load` over any cache. */
