@@ -57,7 +57,7 @@ describe.each(CLIENT_RIGS)("$client", (kind) => {
     const load = world.load("GetUser", source, {
       defaultConfig: new DialCacheKeyConfig({ ...config, coalesce: false }),
     });
-    const gets = config.ttlSec.remote === undefined ? 0 : 10;
+    const gets = config.ttlSec?.remote === undefined ? 0 : 10;
     await Promise.all(Array.from({ length: 10 }, () => load("1")));
     await world.written();
     expect(source).toHaveBeenCalledTimes(10);
