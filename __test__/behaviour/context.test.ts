@@ -13,7 +13,7 @@ describe.each(RIGS)("$client, $time", (kind) => {
 
   it("outside enable() a call is a plain call: no key, no sharing, arguments and this untouched", async () => {
     const world = await rig.world(healthy);
-    const cacheKey = vi.fn(() => "1");
+    const cacheKey = vi.fn((..._args: unknown[]) => "1");
     const source = vi.fn(async (...args: unknown[]) => args.length);
     const load = world.cache.cached(source, {
       keyType: "user_id",
