@@ -1,0 +1,67 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { ScriptedClient } from "../support/clients";
+import { failOnUnhandled } from "../support/unhandled";
+
+failOnUnhandled();
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.resetModules();
+});
+
+const FAKED = ["setTimeout", "clearTimeout", "setImmediate", "Date", "performance"] as const;
+
+function fake() {
+  vi.useFakeTimers({ now: 0, toFake: [...FAKED] });
+}
+
+describe("Fake timers, starting at 0, drive an instance", () => {
+  it.each([
+    ["installed before the import", true],
+    ["installed after the import", false],
+  ])("%s", async (_when, before) => {
+    vi.resetModules();
+    if (before) {
+      fake();
+    }
+    const { DialCache, DialCacheKeyConfig, RedisReadTimeoutError } = await import("dialcache-native");
+    const { installClock } = await import("dialcache-native/testing");
+    if (!before) {
+      fake();
+    }
+    expect(Date.now()).toBe(0);
+    const uninstall = installClock();
+    const client = new ScriptedClient();
+    const warnings: unknown[] = [];
+    const cache = new DialCache({
+      redis: { client, readTimeoutMs: 50 },
+      logger: {
+        debug: () => {},
+        error: () => {},
+        warn: (_message: string, ...rest: unknown[]) => warnings.push(...rest),
+      },
+    });
+    uninstall();
+    const source = vi.fn(async () => "source");
+    const load = cache.cached(source, {
+      keyType: "user_id",
+      useCase: "GetUser",
+      cacheKey: () => "1",
+      defaultConfig: DialCacheKeyConfig.enabled(60),
+    });
+    // The deadline.
+    const result = cache.enable(() => load());
+    await vi.advanceTimersByTimeAsync(49);
+    expect(source).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await result).toBe("source");
+    expect(warnings.some((warning) => warning instanceof RedisReadTimeoutError)).toBe(true);
+    // The local TTL, of a value stored at 50 ms.
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(await cache.enable(() => load())).toBe("source");
+    expect(source).toHaveBeenCalledTimes(1);
+    await vi.advanceTimersByTimeAsync(1);
+    client.autoRead = () => '"redis"';
+    expect(await cache.enable(() => load())).toBe("redis");
+  });
+});
