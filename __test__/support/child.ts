@@ -1,0 +1,54 @@
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { disown, own } from "./reaper";
+
+export interface ChildResult {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const entry = fileURLToPath(new URL("../../dist/index.js", import.meta.url));
+
+/**
+ * Runs `script` as CommonJS in a Node of its own, with the compiled package in `dialcache`, and resolves
+ * when that process has ended by itself.
+ */
+export async function runScript(script: string, env: Record<string, string> = {}): Promise<ChildResult> {
+  if (!existsSync(entry)) {
+    throw new Error("dist/ is missing: run npm run build");
+  }
+  const prelude = `const dialcache = require(${JSON.stringify(entry)});\n`;
+  const child = spawn(process.execPath, ["--expose-gc", "--input-type=commonjs", "-e", prelude + script], {
+    cwd: root,
+    env: { ...process.env, NODE_OPTIONS: "", VITEST: "", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const { pid } = child;
+  if (pid !== undefined) {
+    own(pid);
+  }
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code, signal) => {
+      if (pid !== undefined) {
+        disown(pid);
+      }
+      resolve({ code, signal, stdout, stderr });
+    });
+  });
+}
+
+/** The package's entry, for scripts that load it elsewhere, such as in their worker threads. */
+export const packageEntry = entry;
