@@ -24,8 +24,7 @@ const WORKER = process.env.WORKER;
 async function inWorkers(body: string) {
   const server = await startRedis();
   onTestFinished(() => server.stop());
-  // The prelude's require is of no harm: it is the same file, loaded by the main thread first.
-  return runScript(script(body), { URL: server.url, ENTRY: packageEntry, WORKER });
+  return runScript(script(body), { URL: server.url, ENTRY: packageEntry, WORKER }, false);
 }
 
 describe("worker threads", () => {
@@ -47,16 +46,25 @@ describe("worker threads", () => {
     expect(result).toEqual({ code: 0, signal: null, stdout: "ended\n", stderr: "" });
   });
 
-  it("two with the same namespace and key: two loads, one shared entry in Redis", async () => {
+  it("two with the same namespace and key do not share a flight or a local value: two loads", async () => {
     const result = await inWorkers(`
-      const once = (worker) => new Promise((resolve, reject) => { worker.once("message", resolve); worker.once("error", reject); });
+      const once = (worker) => new Promise((resolve, reject) => {
+        worker.once("message", resolve);
+        worker.once("error", reject);
+      });
       const source = WORKER + \`
-        parentPort.once("message", async () => {
-          await cache.enable(() => Promise.all([load("1"), load("1")]));
-          await cache.drain({ timeoutMs: 5000 });
-          parentPort.postMessage(calls);
+        const local = new dialcache.DialCache({ namespace: "workers" });
+        let loads = 0;
+        const loadLocal = local.cached(async () => { loads += 1; }, {
+          keyType: "user_id", useCase: "GetUser", cacheKey: () => "1",
+          defaultConfig: dialcache.DialCacheKeyConfig.enabled(60),
         });
-        client.ready({ timeoutMs: 5000 }).then(() => parentPort.postMessage("ready"));
+        parentPort.once("message", async () => {
+          await local.enable(() => Promise.all([loadLocal(), loadLocal()]));
+          parentPort.postMessage(loads);
+          await client.close();
+        });
+        parentPort.postMessage("ready");
       \`;
       const workers = [start(source), start(source)];
       await Promise.all(workers.map(once));

@@ -14,14 +14,19 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const entry = fileURLToPath(new URL("../../dist/index.js", import.meta.url));
 
 /**
- * Runs `script` as CommonJS in a Node of its own, with the compiled package in `dialcache`, and resolves
- * when that process has ended by itself.
+ * Runs `script` as CommonJS in a Node of its own, and resolves when that process has ended by itself.
+ *
+ * @param preload Whether the compiled package is loaded first, as `dialcache`. Default true.
  */
-export async function runScript(script: string, env: Record<string, string> = {}): Promise<ChildResult> {
+export async function runScript(
+  script: string,
+  env: Record<string, string> = {},
+  preload = true,
+): Promise<ChildResult> {
   if (!existsSync(entry)) {
     throw new Error("dist/ is missing: run npm run build");
   }
-  const prelude = `const dialcache = require(${JSON.stringify(entry)});\n`;
+  const prelude = preload ? `const dialcache = require(${JSON.stringify(entry)});\n` : "";
   const child = spawn(process.execPath, ["--expose-gc", "--input-type=commonjs", "-e", prelude + script], {
     cwd: root,
     env: { ...process.env, NODE_OPTIONS: "", VITEST: "", ...env },

@@ -38,6 +38,8 @@ export const CLIENT_RIGS = RIGS.filter(({ time }) => time === "real time");
 
 /** Redis only, so that no local hit hides what Redis did. */
 export const REMOTE_ONLY = new DialCacheKeyConfig({ ttlSec: { remote: 60 } });
+/** The default, typed for values whose types are the tests' own business. */
+export const JSON_SERIALIZER: Serializer<unknown> = new JsonSerializer();
 /** Local only. */
 export const LOCAL_ONLY = new DialCacheKeyConfig({ ttlSec: { local: 60 } });
 /** Request-local only. */
@@ -255,8 +257,7 @@ export function loader<Value>(
     useCase,
     cacheKey: (id) => id,
     defaultConfig,
-    // JSON unless the test says otherwise; given, because the values' types are the tests' own business.
-    serializer: new JsonSerializer(),
+    serializer: JSON_SERIALIZER,
     ...rest,
   });
   return (id) => cache.enable(() => load(id)) as Promise<Value>;
