@@ -1,5 +1,6 @@
 import { DialCache, RedisClient } from "dialcache-native";
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { ReadResult } from "../support/clients";
 import { startFaultProxy } from "../support/fault-proxy";
 import { startBlackHole } from "../support/fault-server";
 import { until } from "../support/real-time";
@@ -21,6 +22,11 @@ function connect(options: Options): RedisClient {
   const client = new RedisClient(options);
   onTestFinished(() => client.close());
   return client;
+}
+
+/** A reply in either of the forms the interface allows. */
+function payloadOf(reply: ReadResult): string | Buffer | null {
+  return typeof reply === "object" && reply !== null && !Buffer.isBuffer(reply) ? reply.payload : reply;
 }
 
 /** A value written and read back through a cache over `client`. */
@@ -198,10 +204,8 @@ describe("RedisClient's life", () => {
     expect(await client.read({ valueKey: "absent" })).toBeNull();
     expect(await client.write({ valueKey: "text", value: "é", cacheTtlMs: 60_000 })).toBe(true);
     expect(await client.write({ valueKey: "bytes", value: Buffer.from([0, 1]), cacheTtlMs: 60_000 })).toBe(true);
-    expect(await client.read({ valueKey: "text" })).toMatchObject({ payload: "é" });
-    expect(await client.read({ valueKey: "bytes" })).toMatchObject({ payload: Buffer.from([0, 1]) });
-    const frame = await client.read({ valueKey: "text" });
-    expect(frame).toMatchObject({ createdAtMs: expect.any(Number) });
+    expect(payloadOf(await client.read({ valueKey: "text" }))).toBe("é");
+    expect(payloadOf(await client.read({ valueKey: "bytes" }))).toEqual(Buffer.from([0, 1]));
     await server.command("RPUSH", "list", "x");
     await expect(client.read({ valueKey: "list" })).rejects.toThrow(/WRONGTYPE/);
   });
