@@ -16,7 +16,9 @@ export function buildAddon({ force = false } = {}) {
   const addon = addonFile();
   whenChanged("addon", { print, force, outputs: [addon, "binding.js", "binding.d.ts"] }, () => {
     note("building the addon (release)");
-    const args = ["build", "--platform", "--release", "--js", "binding.js", "--dts", "binding.d.ts"];
+    const files = ["--js", "binding.js", "--dts", "binding.d.ts"];
+    // Constant enums cannot be imported by a compiler that looks at one file at a time.
+    const args = ["build", "--platform", "--release", "--no-const-enum", ...files];
     npmTool("@napi-rs/cli/dist/cli.js", args);
   });
   const home = join(root, "npm", platformName());

@@ -131,7 +131,7 @@ describe.each(CLIENT_RIGS)("$client", (kind) => {
     expect(new Set(values).size).toBe(3);
     await made.written();
     expect(await made.server.command("EXISTS", made.key("Use a", "b:c", "a"))).toBe(1);
-    expect(await made.server.command("EXISTS", `${made.namespace}:a%3Ab:c#Use a:b:dialcache-frame-v1`)).toBe(1);
+    expect(await made.server.command("EXISTS", `${made.namespace}:a%3Ab:c#Use%20a%3Ab:dialcache-frame-v1`)).toBe(1);
   });
 
   it.each(ENCODED)("the Redis key of %s", async (_name, id, logical) => {

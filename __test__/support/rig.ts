@@ -3,6 +3,7 @@ import {
   type DialCacheConfig,
   DialCacheKeyConfig,
   type DialCacheRedisClient,
+  type RedisConfig,
   JsonSerializer,
   RedisClient,
   type Serializer,
@@ -159,7 +160,7 @@ async function makeWorld(kind: RigKind, server: RedisServer, options: WorldOptio
   const another = (config: Partial<DialCacheConfig> = {}): DialCache => {
     const cache = new DialCache({
       namespace,
-      redis: { client, readTimeoutMs, ...options.redis },
+      redis: { client, readTimeoutMs, ...options.redis } as RedisConfig,
       metrics: metrics.adapter,
       logger: log.logger,
       ...options.config,

@@ -84,9 +84,11 @@ impl KeyScheme {
         head.push(':');
         encode_component(key_type, &mut head);
         head.push(':');
+        let mut tail = String::from("#");
+        encode_component(use_case, &mut tail);
         Ok(Self {
             head,
-            tail: format!("#{use_case}"),
+            tail,
             tracked,
             key_type_has_brace,
         })
