@@ -5,7 +5,7 @@ import { Instance, type RemoteLayer } from "./instance";
 import { guardLogger } from "./logger";
 import { guardMetrics } from "./metrics";
 import { type Operation, Operations } from "./operation";
-import { integer, MAX_TIMEOUT_MS } from "./option-reader";
+import { integer, MAX_TIMEOUT_MS, optionNames, readOptions } from "./option-reader";
 import {
   type ResolvedRedis,
   resolveCachedOptions,
@@ -13,6 +13,7 @@ import {
   resolveGetOrLoadOptions,
 } from "./options";
 import { nativeOf, RedisClient } from "./redis-client";
+import { undefinedOr } from "./redis-options";
 import type { Awaitable } from "./serializer";
 import { coalescingState, type DialCacheStats, snapshot } from "./stats";
 import type {
@@ -148,12 +149,13 @@ export class DialCache {
 
   /**
    * Waits for background writes.
-   * @param options - `timeoutMs`: how long, in milliseconds.
+   * @param options - `timeoutMs`: how long, in milliseconds. Default 10,000.
    * @returns True when none is pending any more, false when the time was over.
    */
-  async drain(options: { readonly timeoutMs: number }): Promise<boolean> {
+  async drain(options: { readonly timeoutMs?: number | undefined } = {}): Promise<boolean> {
     const place = { api: "drain()", path: "" };
-    const limit = integer(options?.timeoutMs, place, "timeoutMs", { min: 0, max: MAX_TIMEOUT_MS, unit: "milliseconds" });
+    const { timeoutMs } = readOptions(options, place, DRAIN);
+    const limit = integer(undefinedOr(timeoutMs, DRAIN_MS), place, "timeoutMs", { min: 0, max: MAX_TIMEOUT_MS, unit: "milliseconds" });
     return await this.#instance.drain(limit);
   }
 
@@ -178,6 +180,8 @@ export class DialCache {
   }
 }
 
+const DRAIN = optionNames("timeoutMs");
+const DRAIN_MS = 10_000;
 const DISPOSE_DRAIN_MS = 1_000;
 
 /** A call as if there were no cache: always a promise, a synchronous throw rejects it. */

@@ -4,7 +4,7 @@ import { expectReply, hub, type Listener } from "./hub";
 import type { Leader } from "./leader";
 import type { Logger } from "./logger";
 import type { GuardedMetrics } from "./metrics";
-import { DUE_LINGER, FAILED, type NativeEngine, NUMBER, NUMBER_BITS, RemoteKind, TIMED_OUT } from "./native";
+import { DUE_LINGER, type NativeEngine, NUMBER, NUMBER_BITS, RemoteKind, TIMED_OUT } from "./native";
 import type { Leaves } from "./config";
 import type { DialCacheKey } from "./key";
 import type { ResolvedCompression, ResolvedDialCacheOptions } from "./options";
@@ -174,7 +174,7 @@ export class Instance implements Listener {
     this.remote = undefined;
     this.tick();
     const error = new DialCacheClosedError();
-    for (const flight of this.engine.closeRemote()) this.waiting[flight]?.replied(FAILED, error);
+    for (const flight of this.engine.closeRemote()) this.waiting[flight]?.closed(error);
     this.syncTimer();
   }
 

@@ -56,6 +56,7 @@ export class Leader {
   #reply = FAILED as number;
   #value: unknown;
   #clientRead: ClientRead | undefined;
+  #closedBy: unknown;
   #since = 0;
 
   constructor(useCase: UseCase, flight: number, layer: MetricLayer, call: Call) {
@@ -79,8 +80,10 @@ export class Leader {
     switch (kind) {
       case READ:
         this.#instance.requested(true);
+        this.#syncReadTimer();
         this.#wait(READING).then(() => {
           this.#instance.readOver();
+          this.#syncReadTimer();
           this.#afterRead();
         }, this.#reject);
         break;
@@ -114,12 +117,23 @@ export class Leader {
     resume();
   }
 
+  /** The Redis layer was turned off while the leader read. */
+  closed(error: unknown): void {
+    this.#closedBy = error;
+    this.replied(FAILED, error);
+  }
+
   #wait(what: number): Promise<void> {
     this.#waitsFor = what;
     if (this.#useCase.recorder.observed) this.#since = this.#instance.now();
     return new Promise((resolve) => {
       this.#resume = resolve;
     });
+  }
+
+  /** The native thread keeps the deadlines of its reads, but no installed clock. */
+  #syncReadTimer(): void {
+    if (this.#instance.clock !== undefined) this.#instance.syncTimer();
   }
 
   #elapsed(): number {
@@ -154,9 +168,9 @@ export class Leader {
         break;
       }
       default: {
-        const error = this.#value instanceof Error || this.#clientRead !== undefined ? this.#value : failureError(this.#value);
-        this.#clientRead?.abort(error);
-        this.#readFailed(error);
+        if (this.#closedBy !== undefined) this.#clientRead?.abort(this.#closedBy);
+        const known = this.#value instanceof Error || this.#clientRead !== undefined;
+        this.#readFailed(known ? this.#value : failureError(this.#value));
       }
     }
     this.#runSource();

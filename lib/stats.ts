@@ -55,7 +55,7 @@ export interface DialCacheStats {
     readonly active: number;
     /** Callers that joined them. */
     readonly followers: number;
-    /** Answered ones whose write goes on. */
+    /** Answered ones that may still be joined while their write goes on. */
     readonly lingering: number;
   };
   readonly timers: {
@@ -73,7 +73,7 @@ export function snapshot(instance: Instance, operations: Iterable<Operation>): D
   return {
     useCases: useCases(instance, operations),
     local: { entries: gauges.localEntries, maxEntries: instance.localMaxSize },
-    flights: { active: gauges.leaders, followers: gauges.followers, lingering: gauges.writing },
+    flights: { active: gauges.leaders, followers: gauges.followers, lingering: gauges.lingering },
     timers: { armed: instance.armedTimers },
     pendingWrites: instance.pendingWrites,
   };

@@ -18,8 +18,8 @@ pub struct EngineGauges {
     pub followers: u32,
     /// Milliseconds since the oldest of them began.
     pub oldest_leader_age_ms: Option<f64>,
-    /// Answered flights with a write under way.
-    pub writing: u32,
+    /// Answered flights that may still be joined.
+    pub lingering: u32,
     /// Deadlines armed in this engine's timer.
     pub timers: u32,
 }
@@ -60,7 +60,7 @@ pub fn gauges(engine: &Engine, now: Nanos) -> EngineGauges {
             .unanswered
             .oldest
             .map(|oldest| clock::as_ms(now.saturating_sub(oldest))),
-        writing: count(gauges.writing),
+        lingering: count(gauges.lingering),
         timers: count(gauges.timers),
     }
 }

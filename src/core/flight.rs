@@ -197,10 +197,18 @@ impl Flights {
         }
     }
 
-    /// Flights whose callers have their answer while a write goes on.
+    /// Answered flights that may still be joined.
     #[must_use]
-    pub fn writing(&self) -> usize {
-        self.iter().filter(|(_, flight)| flight.chain.is_answered()).count()
+    pub fn lingering(&self) -> usize {
+        let listed = self.by_key.values().filter_map(|number| self.get(FlightId(*number)));
+        listed.filter(|flight| flight.chain.is_answered()).count()
+    }
+
+    /// Whether others may join this flight.
+    #[must_use]
+    pub fn is_listed(&self, id: FlightId) -> bool {
+        self.get(id)
+            .is_some_and(|flight| self.by_key.get(&flight.key) == Some(&id.0))
     }
 }
 

@@ -88,8 +88,8 @@ pub struct Gauges {
     pub local_entries: usize,
     /// Flights whose callers wait.
     pub unanswered: Unanswered,
-    /// Flights that are answered and still write.
-    pub writing: usize,
+    /// Answered flights that may still be joined.
+    pub lingering: usize,
     /// Deadlines armed in this engine's timers.
     pub timers: usize,
 }

@@ -124,7 +124,7 @@ impl Engine {
         Gauges {
             local_entries: self.index.as_ref().map_or(0, LocalIndex::len),
             unanswered: self.flights.unanswered(),
-            writing: self.flights.writing(),
+            lingering: self.flights.lingering(),
             timers: self.deadlines.len(),
         }
     }

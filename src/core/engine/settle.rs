@@ -123,7 +123,7 @@ impl Engine {
             };
         }
         self.flights.answered(id);
-        let joinable = slot.is_none();
+        let joinable = slot.is_none() && self.flights.is_listed(id);
         if joinable {
             self.flights.joinable_until(id, joinable_until);
             self.deadlines.arm(id.0, joinable_until, false);

@@ -143,7 +143,7 @@ fn a_timed_out_read_runs_the_source_keeps_the_value_here_and_writes_nothing() {
     assert_eq!(counted(&engine, Counter::ReadTimeout), 1);
     assert_eq!(counted(&engine, Counter::WriteSkipped), 1);
     assert_eq!(engine.gauges().unanswered, Unanswered::default());
-    assert_eq!(engine.gauges().writing, 0);
+    assert_eq!(engine.gauges().lingering, 0);
 }
 
 #[test]
