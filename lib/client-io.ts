@@ -1,4 +1,4 @@
-import { openEnvelope, sealEnvelope, isSealed, needsSealing } from "./envelope";
+import { isSealed, needsSealing, openEnvelope, sealEnvelope } from "./envelope";
 import { DialCacheRedisPayloadError, DialCacheRedisProtocolError } from "./errors";
 import type { RemoteLayer } from "./instance";
 import type { DialCacheRedisClient, RedisCachePayload, RedisReadContext, RedisWriteRequest } from "./redis-types";
@@ -47,9 +47,12 @@ export async function writeThroughClient(
   request: Omit<RedisWriteRequest, "value">,
   payload: string | Uint8Array,
 ): Promise<boolean> {
-  const value = needsSealing(payload, remote.compression) ? await sealEnvelope(payload, remote.compression) : asPayload(payload);
+  const value = needsSealing(payload, remote.compression)
+    ? await sealEnvelope(payload, remote.compression)
+    : asPayload(payload);
   const stored: unknown = await remote.client.write({ ...request, value });
-  if (typeof stored !== "boolean") throw new DialCacheRedisProtocolError("write() of the Redis client must return a boolean");
+  if (typeof stored !== "boolean")
+    throw new DialCacheRedisProtocolError("write() of the Redis client must return a boolean");
   return stored;
 }
 
@@ -93,7 +96,9 @@ function payloadOf(reply: unknown): RedisCachePayload | null | Promise<RedisCach
     if (typeof createdAtMs === "number" && typeof payload === "string") return payload;
     if (typeof createdAtMs === "number" && payload instanceof Uint8Array) return opened(payload);
   }
-  throw new DialCacheRedisPayloadError("read() of the Redis client must return a string, a Buffer, { payload, createdAtMs } or null");
+  throw new DialCacheRedisPayloadError(
+    "read() of the Redis client must return a string, a Buffer, { payload, createdAtMs } or null",
+  );
 }
 
 function opened(bytes: Uint8Array): RedisCachePayload | Promise<RedisCachePayload> {

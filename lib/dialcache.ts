@@ -6,24 +6,12 @@ import { guardLogger } from "./logger";
 import { guardMetrics } from "./metrics";
 import { type Operation, Operations } from "./operation";
 import { integer, MAX_TIMEOUT_MS, optionNames, readOptions } from "./option-reader";
-import {
-  type ResolvedRedis,
-  resolveCachedOptions,
-  resolveDialCacheOptions,
-  resolveGetOrLoadOptions,
-} from "./options";
+import { type ResolvedRedis, resolveCachedOptions, resolveDialCacheOptions, resolveGetOrLoadOptions } from "./options";
 import { nativeOf, RedisClient } from "./redis-client";
 import { undefinedOr } from "./redis-options";
 import type { Awaitable } from "./serializer";
 import { coalescingState, type DialCacheStats, snapshot } from "./stats";
-import type {
-  AnyFunction,
-  CachedFn,
-  CachedOptions,
-  CoalescingState,
-  DialCacheConfig,
-  GetOrLoadOptions,
-} from "./types";
+import type { AnyFunction, CachedFn, CachedOptions, CoalescingState, DialCacheConfig, GetOrLoadOptions } from "./types";
 import { UseCase } from "./use-case";
 
 /** Whether an answer is a hit and nothing else: its number is then the slot's. */
@@ -155,7 +143,11 @@ export class DialCache {
   async drain(options: { readonly timeoutMs?: number | undefined } = {}): Promise<boolean> {
     const place = { api: "drain()", path: "" };
     const { timeoutMs } = readOptions(options, place, DRAIN);
-    const limit = integer(undefinedOr(timeoutMs, DRAIN_MS), place, "timeoutMs", { min: 0, max: MAX_TIMEOUT_MS, unit: "milliseconds" });
+    const limit = integer(undefinedOr(timeoutMs, DRAIN_MS), place, "timeoutMs", {
+      min: 0,
+      max: MAX_TIMEOUT_MS,
+      unit: "milliseconds",
+    });
     return await this.#instance.drain(limit);
   }
 
@@ -194,7 +186,8 @@ function plainCall(fn: AnyFunction, self: unknown, args: unknown[]): Promise<unk
 }
 
 function requireFunction(fn: unknown, method: string): void {
-  if (typeof fn !== "function") throw new TypeError(`${method} takes a function, got ${fn === null ? "null" : typeof fn}`);
+  if (typeof fn !== "function")
+    throw new TypeError(`${method} takes a function, got ${fn === null ? "null" : typeof fn}`);
 }
 
 function ownedClient(redis: ResolvedRedis | undefined): RedisClient | undefined {

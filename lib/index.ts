@@ -1,4 +1,10 @@
-export { CacheLayer, DialCacheKeyConfig, type DialCacheKeyConfigInit, type LayerConfig, type ShadowConfig } from "./config";
+export {
+  CacheLayer,
+  DialCacheKeyConfig,
+  type DialCacheKeyConfigInit,
+  type LayerConfig,
+  type ShadowConfig,
+} from "./config";
 export { DialCacheContext } from "./context";
 export { DialCache } from "./dialcache";
 export * from "./errors";
@@ -13,7 +19,24 @@ export {
   redisClusterHashTag,
 } from "./key";
 export type { Logger } from "./logger";
-export type * from "./metrics";
+export type {
+  CacheMetricLabels,
+  CoalescedMetricLabels,
+  CoalescingScope,
+  CompressionMetricLabels,
+  CompressionOperationMetricLabels,
+  CompressionOutcome,
+  DialCacheMetricsAdapter,
+  DisabledMetricLabels,
+  DisabledReason,
+  ErrorMetricLabels,
+  InvalidationMetricLabels,
+  MetricErrorKind,
+  MetricLayer,
+  SerializationMetricLabels,
+  ShadowValidationMetricLabels,
+  ShadowValidationOutcome,
+} from "./metrics";
 export { type LateReplyStats, RedisClient, type RedisClientStats, type RedisClientStatus } from "./redis-client";
 export { type Awaitable, BufferSerializer, JsonSerializer, type Serializer, StringSerializer } from "./serializer";
 export type { DialCacheStats, LayerCounts, UseCaseStats } from "./stats";

@@ -1,12 +1,12 @@
 import type { Clock } from "./clock";
+import type { Leaves } from "./config";
 import { DialCacheClosedError } from "./errors";
 import { expectReply, hub, type Listener } from "./hub";
+import type { DialCacheKey } from "./key";
 import type { Leader } from "./leader";
 import type { Logger } from "./logger";
 import type { GuardedMetrics } from "./metrics";
 import { DUE_LINGER, type NativeEngine, NUMBER, NUMBER_BITS, RemoteKind, TIMED_OUT } from "./native";
-import type { Leaves } from "./config";
-import type { DialCacheKey } from "./key";
 import type { ResolvedCompression, ResolvedDialCacheOptions } from "./options";
 import { policyOverlay } from "./policy-overlay";
 import { nativeOf } from "./redis-client";
@@ -155,7 +155,10 @@ export class Instance implements Listener {
   drain(timeoutMs: number): Promise<boolean> {
     if (this.#pendingWrites === 0) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const timers = this.clock ?? { setTimeout, clearTimeout: (handle: unknown) => clearTimeout(handle as NodeJS.Timeout) };
+      const timers = this.clock ?? {
+        setTimeout,
+        clearTimeout: (handle: unknown) => clearTimeout(handle as NodeJS.Timeout),
+      };
       const drained = (): void => {
         timers.clearTimeout(handle);
         resolve(true);

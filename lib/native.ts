@@ -3,7 +3,15 @@ import type * as Binding from "../binding";
 // The generated loader stands beside both lib/ and dist/, so one relative path serves either.
 const binding = require("../binding.js") as typeof Binding;
 
-export type { CallConfig, ClientConfig, UseCaseCounters, Failure, NativeClient, NativeEngine, PolicyLeaves } from "../binding";
+export type {
+  CallConfig,
+  ClientConfig,
+  Failure,
+  NativeClient,
+  NativeEngine,
+  PolicyLeaves,
+  UseCaseCounters,
+} from "../binding";
 
 export const { Hub, RemoteKind, openPayload, sealPayload } = binding;
 export type Hub = Binding.Hub;

@@ -2,8 +2,8 @@ import { EventEmitter } from "node:events";
 import { DialCacheClosedError, DialCacheRedisError, DialCacheRedisPayloadError } from "./errors";
 import { addClient, type ClientListener, expectCall, hub, nextCall } from "./hub";
 import { type Failure, LOAD, MISS, type NativeClient, TIMED_OUT, WRITE_FAILED, WRITTEN } from "./native";
-import { timeoutMs } from "./redis-options";
 import { type ResolvedRedisClientOptions, type ResolvedTls, resolveRedisClientOptions } from "./options";
+import { timeoutMs } from "./redis-options";
 import type {
   DialCacheRedisClient,
   RedisCachePayload,
@@ -91,7 +91,9 @@ export class RedisClient extends EventEmitter<{ status: [RedisClientStatus] }> i
    */
   ready(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
     const limit =
-      options.timeoutMs === undefined ? undefined : timeoutMs(options.timeoutMs, { api: "ready()", path: "" }, "timeoutMs");
+      options.timeoutMs === undefined
+        ? undefined
+        : timeoutMs(options.timeoutMs, { api: "ready()", path: "" }, "timeoutMs");
     return request((call) => native(this).ready(call, limit), done);
   }
 
@@ -196,10 +198,7 @@ export function failureError(failure: unknown): Error {
   return kind === "closed" ? new DialCacheClosedError(message) : new DialCacheRedisError(kind, message);
 }
 
-function request<T>(
-  start: (call: number) => Failure | null,
-  read: (reply: number, value: unknown) => T,
-): Promise<T> {
+function request<T>(start: (call: number) => Failure | null, read: (reply: number, value: unknown) => T): Promise<T> {
   return new Promise((resolve, reject) => {
     const call = nextCall();
     const listener = (reply: number, value: unknown): void => {
@@ -258,7 +257,9 @@ function nativeConfig(options: ResolvedRedisClientOptions): Parameters<typeof hu
 function nativeTls(tls: ResolvedTls): NonNullable<Parameters<typeof hub.connect>[0]["tls"]> {
   const bytes = (pem: string | Uint8Array): Buffer => Buffer.from(pem);
   return {
-    ...(tls.ca.length === 0 ? {} : { ca: Buffer.concat(tls.ca.map((pem) => Buffer.concat([bytes(pem), Buffer.from("\n")]))) }),
+    ...(tls.ca.length === 0
+      ? {}
+      : { ca: Buffer.concat(tls.ca.map((pem) => Buffer.concat([bytes(pem), Buffer.from("\n")]))) }),
     ...(tls.cert === undefined ? {} : { cert: bytes(tls.cert) }),
     ...(tls.key === undefined ? {} : { key: bytes(tls.key).toString("utf8") }),
     ...(tls.servername === undefined ? {} : { servername: tls.servername }),

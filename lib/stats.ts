@@ -103,7 +103,11 @@ function useCases(instance: Instance, operations: Iterable<Operation>): Record<s
     const name = useCase in stats ? `${useCase} (${keyType})` : useCase;
     stats[name] = {
       keyType,
-      requests: { request_local: counts.requestLocalRequests, local: native.localRequests, remote: native.remoteRequests },
+      requests: {
+        request_local: counts.requestLocalRequests,
+        local: native.localRequests,
+        remote: native.remoteRequests,
+      },
       hits: { request_local: counts.requestLocalHits, local: native.localHits, remote: native.remoteHits },
       misses: { request_local: counts.requestLocalMisses, local: native.localMisses, remote: native.remoteMisses },
       disabled: { local: native.localDisabled, remote: native.remoteDisabled },

@@ -3,9 +3,9 @@ import {
   type DialCacheConfig,
   DialCacheKeyConfig,
   type DialCacheRedisClient,
-  type RedisConfig,
   JsonSerializer,
   RedisClient,
+  type RedisConfig,
   type Serializer,
 } from "dialcache-native";
 import { installClock, type ManualClock, manualClock } from "dialcache-native/testing";
