@@ -4,7 +4,7 @@ import { UseCaseIsAlreadyRegisteredError } from "./errors";
 import { Instance, type RemoteLayer } from "./instance";
 import { guardLogger } from "./logger";
 import { guardMetrics } from "./metrics";
-import { type Operation, Operations } from "./operation";
+import { Operations } from "./operation";
 import { integer, MAX_TIMEOUT_MS, optionNames, readOptions } from "./option-reader";
 import { type ResolvedRedis, resolveCachedOptions, resolveDialCacheOptions, resolveGetOrLoadOptions } from "./options";
 import { nativeOf, RedisClient } from "./redis-client";
@@ -36,7 +36,12 @@ export class DialCache {
     const logger = guardLogger(options.logger);
     const metrics = options.metrics === undefined ? undefined : guardMetrics(options.metrics);
     this.#owned = owned;
-    this.#instance = new Instance(options, remoteLayer(options.redis, owned), installedClock(), logger, metrics);
+    try {
+      this.#instance = new Instance(options, remoteLayer(options.redis, owned), installedClock(), logger, metrics);
+    } catch (error) {
+      owned?.close();
+      throw error;
+    }
     this.#operations = new Operations(this.#instance);
   }
 
@@ -93,12 +98,16 @@ export class DialCache {
       } catch (error) {
         return useCase.keyFailed(error, { fn, self: this, args });
       }
-      if (lookup !== undefined && typeof spec === "string") {
+      try {
+        if (lookup === undefined || typeof spec !== "string")
+          return useCase.call(scope, spec, { fn, self: this, args });
         const answer = lookup(spec);
         if (answer < PLAIN_HIT) return slots[answer] as Promise<unknown>;
         return useCase.follow(answer, "noop", { fn, self: this, args });
+      } catch (error) {
+        useCase.broken(error);
+        return plainCall(fn, this, args);
       }
-      return useCase.call(scope, spec, { fn, self: this, args });
     } as CachedFn<Fn>;
   }
 
@@ -111,13 +120,18 @@ export class DialCache {
     requireFunction(load, "getOrLoad()");
     const resolved = resolveGetOrLoadOptions(options);
     const scope = this.#context.current();
-    const operation = this.#operation(resolved.keyType, resolved.useCase);
+    const operation = this.#operations.get(resolved.keyType, resolved.useCase);
     if (scope === undefined) {
       operation.recorder.disabled("noop", "context");
       return plainCall(load, undefined, []) as Promise<V>;
     }
     const useCase = new UseCase(this.#instance, operation, resolved);
-    return useCase.call(scope, resolved.key, { fn: load, self: undefined, args: [] }) as Promise<V>;
+    try {
+      return useCase.call(scope, resolved.key, { fn: load, self: undefined, args: [] }) as Promise<V>;
+    } catch (error) {
+      useCase.broken(error);
+      return plainCall(load, undefined, []) as Promise<V>;
+    }
   }
 
   /** Not available in this version. */
@@ -165,10 +179,6 @@ export class DialCache {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#instance.drain(DISPOSE_DRAIN_MS);
     await this.close();
-  }
-
-  #operation(keyType: string, useCase: string): Operation {
-    return this.#operations.get(keyType, useCase);
   }
 }
 

@@ -34,12 +34,13 @@ export class Operations {
     const known = this.#known.get(name);
     if (known !== undefined) return known;
     const { engine, logger, metrics, namespace } = this.#instance;
+    const lookupClock = this.#instance.localTimings ? () => this.#instance.now() : undefined;
     const operation: Operation = {
       // Calls of inline operations bring their own options; these are never used.
       number: engine.register({ keyType: keyType, useCase, call: { defaults: {}, readTimeoutMs: 1 } }),
       keyType,
       useCase,
-      recorder: new Recorder({ cacheNamespace: namespace, useCase, keyType }, metrics, logger),
+      recorder: new Recorder({ cacheNamespace: namespace, useCase, keyType }, metrics, logger, lookupClock),
       plain: {},
       withArgs: {},
     };

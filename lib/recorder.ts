@@ -10,6 +10,8 @@ import {
   TRACE_BITS,
 } from "./native";
 
+const MS_PER_SECOND = 1_000;
+
 interface Names {
   readonly cacheNamespace: string;
   readonly useCase: string;
@@ -44,9 +46,17 @@ export class Recorder {
   readonly #names: Names;
   readonly #metrics: GuardedMetrics | undefined;
   readonly #logger: Logger;
+  readonly #lookupClock: (() => number) | undefined;
 
-  constructor(names: Names, metrics: GuardedMetrics | undefined, logger: Logger) {
+  /** @param lookupClock - Milliseconds, for timing lookups in the in-process layers; undefined when nobody asked. */
+  constructor(
+    names: Names,
+    metrics: GuardedMetrics | undefined,
+    logger: Logger,
+    lookupClock: (() => number) | undefined,
+  ) {
     this.#names = names;
+    this.#lookupClock = metrics === undefined ? undefined : lookupClock;
     this.#metrics = metrics;
     this.#logger = logger;
   }
@@ -80,6 +90,17 @@ export class Recorder {
 
   got(layer: MetricLayer, seconds: number): void {
     this.#metrics?.observeGet({ ...this.#names, layer }, seconds);
+  }
+
+  /** When a lookup in an in-process layer began, if its time is wanted. */
+  lookupBegun(): number | undefined {
+    return this.#lookupClock?.();
+  }
+
+  /** A lookup in an in-process layer is over. */
+  lookedUp(layer: "local" | "request_local", since: number | undefined): void {
+    if (since === undefined || this.#lookupClock === undefined) return;
+    this.got(layer, (this.#lookupClock() - since) / MS_PER_SECOND);
   }
 
   fellBack(layer: MetricLayer, seconds: number): void {

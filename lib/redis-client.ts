@@ -2,6 +2,7 @@ import { EventEmitter } from "node:events";
 import { DialCacheClosedError, DialCacheRedisError, DialCacheRedisPayloadError } from "./errors";
 import { addClient, type ClientListener, expectCall, hub, nextCall } from "./hub";
 import { type Failure, LOAD, MISS, type NativeClient, TIMED_OUT, WRITE_FAILED, WRITTEN } from "./native";
+import { invalid } from "./option-reader";
 import { type ResolvedRedisClientOptions, type ResolvedTls, resolveRedisClientOptions } from "./options";
 import { timeoutMs } from "./redis-options";
 import type {
@@ -74,7 +75,7 @@ export class RedisClient extends EventEmitter<{ status: [RedisClientStatus] }> i
   constructor(options: RedisClientOptions = {}) {
     super();
     const resolved = resolveRedisClientOptions(options);
-    const native = hub.connect(nativeConfig(resolved));
+    const native = connect(resolved);
     natives.set(this, native);
     addClient(native.id(), new Listener(this, native, resolved.credentials));
   }
@@ -190,6 +191,17 @@ function native(client: RedisClient): NativeClient {
   const found = natives.get(client);
   if (found === undefined) throw new TypeError("not a RedisClient");
   return found;
+}
+
+/** What only the native side can find wrong with an option is refused like any other bad option. */
+function connect(options: ResolvedRedisClientOptions): NativeClient {
+  try {
+    return hub.connect(nativeConfig(options));
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const option = message.slice(0, Math.max(0, message.indexOf(":")));
+    throw invalid(TypeError, { api: "new RedisClient()", path: "" }, option, message);
+  }
 }
 
 /** The error of a failure the native side reported. */

@@ -24,6 +24,7 @@ export function callThroughMemo(
   // A provider may have answered after its scope was over.
   if (!scope.open) return load();
   const { counts } = operation.recorder;
+  const since = operation.recorder.lookupBegun();
   const values = valuesOf(scope, key.args === "" ? operation.plain : operation.withArgs);
   // Arguments are percent-encoded: they never hold the separator.
   const name = key.args === "" ? key.id : key.args + SEPARATOR + key.id;
@@ -32,6 +33,7 @@ export function callThroughMemo(
     operation.recorder.coalesced("request_local");
     return known.promise;
   }
+  operation.recorder.lookedUp("request_local", since);
   counts.requestLocalRequests += 1;
   operation.recorder.request("request_local");
   if (known?.settled === true) {

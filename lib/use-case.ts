@@ -11,6 +11,7 @@ import {
   JOIN,
   KEY_ERROR,
   KIND,
+  LAYER_HIT,
   LAYER_MISS,
   NUMBER,
   NUMBER_BITS,
@@ -22,6 +23,7 @@ import type { ResolvedUseCase } from "./options";
 import type { Recorder } from "./recorder";
 import { callThroughMemo } from "./request-local";
 import { JsonSerializer, type Serializer } from "./serializer";
+import { isWellFormed } from "./text";
 import { isThenable } from "./thenable";
 import type { AnyFunction } from "./types";
 
@@ -32,7 +34,6 @@ export interface Call {
   readonly args: unknown[];
 }
 
-const MS_PER_SECOND = 1_000;
 const LAYER_MASK = (1 << TRACE_BITS) - 1;
 const JSON_SERIALIZER: Serializer<unknown> = new JsonSerializer();
 
@@ -72,8 +73,8 @@ export class UseCase {
   lookup(): ((id: string, args?: string) => number) | undefined {
     const { clock, engine, provider } = this.instance;
     if (provider !== undefined || clock !== undefined || this.recorder.observed) return undefined;
-    if (this.#options.defaults.requestLocal === true) return undefined;
-    const { keyType, useCase } = this.#options;
+    const { defaults, keyType, useCase } = this.#options;
+    if (defaults.requestLocal === true || !isWellFormed(keyType)) return undefined;
     return engine.lookupFunction(engine.register({ keyType, useCase, call: this.#call }));
   }
 
@@ -83,6 +84,7 @@ export class UseCase {
     let key: NormalizedKey;
     let runtime: Leaves | undefined | PromiseLike<Leaves | undefined>;
     try {
+      if (!isWellFormed(this.#options.keyType)) throw new DialCacheKeyError("keyType must be well-formed text");
       key = normalizeKeySpec(spec);
     } catch (error) {
       return this.keyFailed(error, call);
@@ -99,6 +101,12 @@ export class UseCase {
       (leaves) => this.#cached(scope, key, leaves, call),
       (error: unknown) => this.#configFailed(error, call),
     );
+  }
+
+  /** A bug of this package was caught on the way to the source, which runs as if there were no cache. */
+  broken(error: unknown): void {
+    this.recorder.error("noop", "unknown");
+    this.recorder.warn("a bug was caught, the source runs uncached; please report it", error);
   }
 
   /** The selector threw, or what it returned is no key: the source runs uncached. */
@@ -148,8 +156,7 @@ export class UseCase {
   /** The layers below the request: process-local, flights, Redis. */
   #shared(key: NormalizedKey, runtime: Leaves | undefined, call: Call, above: MetricLayer): Promise<unknown> {
     const { instance, recorder } = this;
-    const timed = recorder.observed && instance.localTimings;
-    const since = timed ? instance.now() : 0;
+    const since = recorder.lookupBegun();
     const config = runtime === undefined ? this.#call : { ...this.#call, runtime: present(runtime) };
     const answer = this.#begin(key, config);
     if (!recorder.observed) return this.follow(answer, above, call);
@@ -157,7 +164,7 @@ export class UseCase {
     const trace = instance.engine.trace();
     recorder.traced(trace);
     const local = trace & LAYER_MASK;
-    if (timed && local !== 0 && local <= LAYER_MISS) recorder.got("local", (instance.now() - since) / MS_PER_SECOND);
+    if (local === LAYER_HIT || local === LAYER_MISS) recorder.lookedUp("local", since);
     return this.follow(answer, missedLayer(trace) ?? above, call);
   }
 

@@ -151,13 +151,13 @@ impl NativeClient {
 #[napi]
 impl NativeClient {
     /// The number in its events.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn id(&self) -> u32 {
         self.client.id()
     }
 
     /// Reads a value. A failure that is known at once is returned, and no event follows.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn read(&self, call: u32, value_key: String, timeout_ms: Option<f64>) -> Option<Failure> {
         let deadline = timeout_ms.and_then(|ms| Instant::now().checked_add(millis(ms)));
         let request = ReadRequest {
@@ -169,7 +169,7 @@ impl NativeClient {
     }
 
     /// Writes a value. A failure that is known at once is returned, and no event follows.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn write(
         &self,
         call: u32,
@@ -190,13 +190,13 @@ impl NativeClient {
     }
 
     /// Waits for a connection. A failure that is known at once is returned, and no event follows.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn ready(&self, call: u32, timeout_ms: Option<f64>) -> Option<Failure> {
         self.accepted(self.client.ready(call_ticket(call), timeout_ms.map(millis)))
     }
 
     /// Answers a request for credentials; without a password, that there are none.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn provide_credentials(&self, request: f64, username: Option<String>, password: Option<String>) {
         let credentials = password.map(|password| Credentials {
             username,
@@ -206,19 +206,19 @@ impl NativeClient {
     }
 
     /// Ends the client.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn close(&self) {
         self.client.close();
     }
 
     /// Whether the client can serve.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn status(&self) -> &'static str {
         self.client.status().as_str()
     }
 
     /// What was counted so far.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn stats(&self) -> ClientStats {
         let stats = self.client.stats();
         ClientStats {

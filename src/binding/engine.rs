@@ -139,7 +139,7 @@ impl NativeEngine {
 impl NativeEngine {
     /// Reads and writes through a native client from now on. Answers this engine's number in the
     /// hub's events.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn attach(&self, client: &NativeClient) -> napi::Result<u32> {
         let number = self.lines.enrol(&self.cell).ok_or_else(|| {
             napi::Error::from_reason("more than 65,535 DialCache instances are in use in this thread")
@@ -154,7 +154,7 @@ impl NativeEngine {
     }
 
     /// Registers a use case and answers its number.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn register(&self, config: UseCaseConfig) -> napi::Result<u32> {
         let options = UseCaseOptions {
             key_type: &config.key_type,
@@ -168,37 +168,37 @@ impl NativeEngine {
     }
 
     /// Makes the fast lookup of a use case: `(id: string, args?: string) => number`.
-    #[napi(ts_return_type = "(id: string, args?: string) => number")]
+    #[napi(catch_unwind, ts_return_type = "(id: string, args?: string) => number")]
     pub fn lookup_function<'env>(&self, env: &'env Env, use_case: u32) -> napi::Result<Unknown<'env>> {
         raw::lookup_function(env, Rc::clone(&self.cell), UseCaseId(use_case))
     }
 
     /// Like the lookup function, for a call with options of its own.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn begin(&self, use_case: u32, id: String, args: String, call: CallConfig) -> i32 {
         self.cell.begin(UseCaseId(use_case), Some(&call.into()), &id, &args)
     }
 
     /// What happened at each layer in the latest lookup.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn trace(&self) -> u32 {
         codes::trace(self.cell.core.borrow().trace())
     }
 
     /// Why the native client refused the latest read.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn take_refused(&self) -> Option<Failure> {
         self.cell.refused.take().map(Failure::from)
     }
 
     /// The Redis key of a flight's value.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn value_key(&self, flight: u32) -> String {
         self.cell.core.borrow().value_key(FlightId(flight)).unwrap_or_default()
     }
 
     /// A read that JavaScript made has settled: 0 hit, 1 miss, anything else a failure.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn read_settled(&self, flight: u32, result: u32) -> i32 {
         let result = match result {
             0 => ReadResult::Hit,
@@ -210,13 +210,13 @@ impl NativeEngine {
     }
 
     /// The serializer rejected the flight's payload.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn load_failed(&self, flight: u32) {
         self.cell.core.borrow_mut().load_failed(FlightId(flight));
     }
 
     /// The serializer made a value of the flight's payload. Answers like `sourceSettled`.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn loaded(&self, flight: u32) -> i32 {
         let now = self.cell.clock.now();
         let mut core = self.cell.core.borrow_mut();
@@ -230,7 +230,7 @@ impl NativeEngine {
     }
 
     /// The flight's source begins. Whether the timer must be set anew.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn source_started(&self, flight: u32) -> bool {
         let now = self.cell.clock.now();
         let mut core = self.cell.core.borrow_mut();
@@ -239,7 +239,7 @@ impl NativeEngine {
     }
 
     /// The flight's source settled: see [`codes::settled`].
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn source_settled(&self, flight: u32, ok: bool) -> i32 {
         let now = self.cell.clock.now();
         let mut core = self.cell.core.borrow_mut();
@@ -249,7 +249,7 @@ impl NativeEngine {
 
     /// Writes the flight's value through the native client, in the background. A failure that is
     /// known at once is returned.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn write(&self, flight: u32, payload: Either<String, Buffer>, created_at_ms: f64) -> Option<Failure> {
         let id = FlightId(flight);
         let mut core = self.cell.core.borrow_mut();
@@ -277,19 +277,19 @@ impl NativeEngine {
     }
 
     /// The flight's value could not be dumped.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn dump_failed(&self, flight: u32) {
         self.cell.core.borrow_mut().dump_failed(FlightId(flight));
     }
 
     /// A write that JavaScript made has settled.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn write_settled(&self, flight: u32, stored: bool) {
         self.cell.core.borrow_mut().write_settled(FlightId(flight), stored);
     }
 
     /// How long Redis keeps the flight's value, in milliseconds.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn remote_ttl_ms(&self, flight: u32) -> f64 {
         let core = self.cell.core.borrow();
         core.flight(FlightId(flight))
@@ -297,20 +297,20 @@ impl NativeEngine {
     }
 
     /// The next deadline that is due, packed; -1 when none is.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn pop_due(&self) -> i32 {
         let now = self.cell.clock.now();
         codes::due(self.cell.core.borrow_mut().pop_due(now))
     }
 
     /// Whether the timer must be set anew.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn timer_changed(&self) -> bool {
         self.cell.core.borrow().timer_changed()
     }
 
     /// What the timer has to be from now on.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn timer(&self) -> TimerState {
         let now = self.cell.clock.now();
         let timer = self.cell.core.borrow_mut().timer();
@@ -321,7 +321,7 @@ impl NativeEngine {
     }
 
     /// Slots to clear; they are used again afterwards.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn take_freed(&self) -> Vec<u32> {
         self.cell
             .core
@@ -333,7 +333,7 @@ impl NativeEngine {
     }
 
     /// Turns the Redis layer off. Answers the flights whose reads fail by that.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn close_remote(&self) -> Vec<u32> {
         let now = self.cell.clock.now();
         let failed = self.cell.core.borrow_mut().close_remote(now);
@@ -341,19 +341,19 @@ impl NativeEngine {
     }
 
     /// Sets an installed clock, in milliseconds.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn set_now(&self, ms: f64) {
         self.cell.clock.set(ms);
     }
 
     /// Facts of this moment.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn gauges(&self) -> EngineGauges {
         figures::gauges(&self.cell.core.borrow(), self.cell.clock.now())
     }
 
     /// The counters of everything registered.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn counters(&self) -> Vec<UseCaseCounters> {
         figures::counters(&self.cell.core.borrow())
     }

@@ -1,9 +1,6 @@
 //! The envelope for clients in JavaScript, on Node's thread pool. Native clients use their own threads.
 
-#![cfg_attr(
-    test,
-    expect(dead_code, reason = "only Node calls these, and unit tests run without it")
-)]
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use napi::bindgen_prelude::{AsyncTask, Buffer, Either, Env, Task};
 use napi_derive::napi;
@@ -24,7 +21,8 @@ impl Task for Seal {
 
     fn compute(&mut self) -> napi::Result<Self::Output> {
         let payload = self.payload.take().unwrap_or(Payload::Bytes(Vec::new()));
-        Ok(envelope::seal(payload, self.compression).payload)
+        let compression = self.compression;
+        contained(|| envelope::seal(payload, compression).payload)
     }
 
     fn resolve(&mut self, _: Env, output: Self::Output) -> napi::Result<Self::JsValue> {
@@ -40,7 +38,8 @@ impl Task for Open {
     type JsValue = Either<String, Buffer>;
 
     fn compute(&mut self) -> napi::Result<Self::Output> {
-        Ok(envelope::open(Encoding::Binary, std::mem::take(&mut self.0)).payload)
+        let body = std::mem::take(&mut self.0);
+        contained(|| envelope::open(Encoding::Binary, body).payload)
     }
 
     fn resolve(&mut self, _: Env, output: Self::Output) -> napi::Result<Self::JsValue> {
@@ -49,7 +48,7 @@ impl Task for Open {
 }
 
 /// Compresses or escapes what a serializer made.
-#[napi(ts_return_type = "Promise<string | Buffer>")]
+#[napi(catch_unwind, ts_return_type = "Promise<string | Buffer>")]
 pub fn seal_payload(payload: Either<String, Buffer>, compression: Option<CompressionConfig>) -> AsyncTask<Seal> {
     AsyncTask::new(Seal {
         payload: Some(to_payload(payload)),
@@ -58,9 +57,14 @@ pub fn seal_payload(payload: Either<String, Buffer>, compression: Option<Compres
 }
 
 /// Makes of a binary payload what a serializer once made.
-#[napi(ts_return_type = "Promise<string | Buffer>")]
+#[napi(catch_unwind, ts_return_type = "Promise<string | Buffer>")]
 pub fn open_payload(body: &[u8]) -> AsyncTask<Open> {
     AsyncTask::new(Open(body.to_vec()))
+}
+
+/// Runs on a thread of Node's, which a panic must not unwind into.
+fn contained(work: impl FnOnce() -> Payload) -> napi::Result<Payload> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| napi::Error::from_reason("a bug in the envelope was caught"))
 }
 
 fn from_payload(payload: Payload) -> Either<String, Buffer> {

@@ -28,7 +28,7 @@ pub struct Hub {
 #[napi]
 impl Hub {
     /// `on_wake` is called when events wait; it must not throw.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(env: Env, on_wake: Function<'_, (), ()>) -> napi::Result<Self> {
         let wake = Wake::new(&on_wake)?;
         let mailbox = Arc::new(Mailbox::new(wake.clone()));
@@ -43,20 +43,20 @@ impl Hub {
     }
 
     /// Makes the engine of one `DialCache` instance.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn engine(&self, config: EngineConfig) -> NativeEngine {
         NativeEngine::new(config, self.epoch, Rc::clone(&self.lines))
     }
 
     /// Makes a client, which connects in the background.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn connect(&self, config: ClientConfig) -> napi::Result<NativeClient> {
         NativeClient::connect(config, Rc::clone(&self.lines))
     }
 
     /// What has happened, four places an event: see [`Batch`]. Takes what is there, up to a bound;
     /// [`Hub::has_more`] tells whether to come again in a later turn.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn drain<'env>(&self, env: &'env Env) -> napi::Result<Array<'env>> {
         self.lines.collect();
         let mut batch = Batch::new(env, &self.lines)?;
@@ -68,13 +68,13 @@ impl Hub {
     }
 
     /// Whether events are left over from the latest drain.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn has_more(&self) -> bool {
         self.lines.has_backlog()
     }
 
     /// How many requests are waited for.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn waiting(&self) -> u32 {
         self.lines.waiting()
     }
