@@ -22,8 +22,12 @@ impl Backoff {
         scale(ceiling, random)
     }
 
-    pub fn reset(&mut self) {
-        self.failures = 0;
+    /// Starts over after a connection that has `lived` long enough to count as a success. A server
+    /// that accepts and hangs up at once is failing, however often it accepts.
+    pub fn connection_ended(&mut self, lived: Duration, limits: Reconnect) {
+        if lived >= limits.max_delay {
+            self.failures = 0;
+        }
     }
 }
 
@@ -73,12 +77,19 @@ mod tests {
     }
 
     #[test]
-    fn waits_differ_and_a_reset_starts_over() {
+    fn waits_differ() {
         let mut backoff = Backoff::default();
         let waits: Vec<_> = (0..20).map(|_| backoff.next_delay(LIMITS)).collect();
         assert!(waits.iter().all(|wait| *wait <= LIMITS.max_delay));
         assert!(waits.windows(2).any(|pair| pair[0] != pair[1]));
-        backoff.reset();
-        assert!(backoff.next_delay(LIMITS) <= LIMITS.base_delay);
+    }
+
+    #[test]
+    fn only_a_connection_that_lived_starts_over() {
+        let mut backoff = Backoff { failures: 5 };
+        backoff.connection_ended(Duration::from_millis(1_999), LIMITS);
+        assert_eq!(backoff.failures, 5);
+        backoff.connection_ended(LIMITS.max_delay, LIMITS);
+        assert_eq!(backoff.failures, 0);
     }
 }

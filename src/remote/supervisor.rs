@@ -46,10 +46,7 @@ async fn keep_connected(client: Arc<Shared>) {
                 client.connected(&connection);
                 let reason = hold(&client, &connection, driver).await;
                 client.disconnected(&reason);
-                // A server that accepts and hangs up at once is failing, however often it accepts.
-                if connection.activity().age() >= limits.max_delay {
-                    backoff.reset();
-                }
+                backoff.connection_ended(connection.activity().age(), limits);
             }
             Err(error) => client.attempt_failed(&error),
         }

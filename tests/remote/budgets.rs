@@ -5,7 +5,7 @@ use std::time::Duration;
 use dialcache_native::core::envelope::Payload;
 use dialcache_native::remote::{ErrorKind, Event, Options, Status};
 
-use crate::support::{Harness, PATIENCE, Server, read, resident_bytes, text, write};
+use crate::support::{Harness, PATIENCE, SOON, Server, read, resident_bytes, text, write};
 
 #[test]
 fn requests_over_max_pending_fail_at_once() {
@@ -17,7 +17,7 @@ fn requests_over_max_pending_fail_at_once() {
         ..Options::default()
     });
     server.freeze();
-    let soon = Some(Duration::from_millis(5));
+    let soon = Some(SOON);
     for ticket in 0..10 {
         client.read(ticket, read("key", soon)).unwrap();
     }

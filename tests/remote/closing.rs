@@ -1,11 +1,12 @@
 //! The end comes at once, whatever Redis does.
 
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use dialcache_native::remote::{ErrorKind, Event, Options, ReadOutcome, RemoteError, Status};
+use dialcache_native::core::envelope::{Compression, Payload};
+use dialcache_native::remote::{ErrorKind, Event, Options, ReadOutcome, RemoteError, Status, WriteRequest};
 
-use crate::support::{Harness, PATIENCE, Server, read, text, write};
+use crate::support::{Harness, PATIENCE, SOON, Server, read, text, write};
 
 /// Budgets that cannot be what ends anything here.
 fn patient(url: String) -> Options {
@@ -99,7 +100,7 @@ fn a_read_that_was_due_frees_its_share_on_close() {
     let server = Server::start();
     let (mut harness, client) = Harness::connected_with(patient(server.url()));
     server.freeze();
-    client.read(1, read("key", Some(Duration::from_millis(5)))).unwrap();
+    client.read(1, read("key", Some(SOON))).unwrap();
     assert!(matches!(harness.end_of(1), Event::Due { .. }));
     client.close();
     harness.until(&client, |stats| stats.pending == 0);
@@ -138,6 +139,34 @@ fn shutdown_does_not_wait_for_a_frozen_server() {
     let refused = harness.io.connect(patient(server.url())).unwrap_err();
     assert_eq!(refused.option, "client");
     assert_eq!((client.stats().pending, client.stats().pending_bytes), (0, 0));
+}
+
+#[test]
+fn neither_end_waits_for_a_compression() {
+    let server = Server::start();
+    let (mut harness, client) = Harness::connected_with(patient(server.url()));
+    let other = harness.io.connect(patient(server.url())).unwrap();
+    harness.expect_status(Status::Ready);
+    // Half a minute's work.
+    let slow = || {
+        let noise = (0..15_000_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes());
+        WriteRequest {
+            compression: Some(Compression {
+                threshold_bytes: 1,
+                level: 22,
+            }),
+            ..write("key", Payload::Bytes(noise.collect()))
+        }
+    };
+    client.write(1, slow()).unwrap();
+    other.write(2, slow()).unwrap();
+    harness.expect_silence();
+    let start = Instant::now();
+    client.close();
+    assert_eq!(harness.written(1).unwrap_err(), closed());
+    harness.io.shutdown();
+    assert_eq!(harness.written(2).unwrap_err(), closed());
+    assert!(start.elapsed() < PATIENCE / 10, "{:?}", start.elapsed());
 }
 
 #[test]
