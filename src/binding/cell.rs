@@ -9,7 +9,7 @@ use super::lines::{Lines, flight_ticket};
 use crate::core::chain::ReadResult;
 use crate::core::engine::{Begin, CallOptions, Engine, UseCaseId};
 use crate::core::flight::FlightId;
-use crate::remote::{Client, ReadRequest, RemoteError, WriteRequest};
+use crate::remote::{Client, Envelope, ReadRequest, RemoteError, WriteRequest};
 
 /// An engine and its surroundings. Lives on the JavaScript thread.
 pub struct EngineCell {
@@ -74,6 +74,7 @@ impl Reader {
         let request = ReadRequest {
             value_key: core.value_key(id).unwrap_or_default(),
             watermark_key: None,
+            envelope: Envelope::Ours,
             deadline: flight
                 .chain
                 .read_deadline()

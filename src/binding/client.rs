@@ -11,7 +11,8 @@ use super::engine::{millis, whole};
 use super::lines::{Lines, call_ticket};
 use crate::core::envelope::{Compression, Payload};
 use crate::remote::{
-    Client, Credentials, Lateness, Options, ReadRequest, Reconnect, RemoteError, Secret, TlsOptions, WriteRequest,
+    Client, Credentials, Envelope, Lateness, Options, ReadRequest, Reconnect, RemoteError, Secret, TlsOptions,
+    WriteRequest,
 };
 
 /// How payloads are compressed.
@@ -164,6 +165,7 @@ impl NativeClient {
             value_key,
             watermark_key: None,
             deadline,
+            envelope: Envelope::Callers,
         };
         self.accepted(self.client.read(call_ticket(call), request))
     }
@@ -183,6 +185,7 @@ impl NativeClient {
             watermark_key: None,
             ttl_ms: whole(ttl_ms),
             payload: to_payload(payload),
+            envelope: Envelope::Callers,
             compression: None,
             created_at_ms: whole(created_at_ms),
         };

@@ -23,7 +23,7 @@ use crate::core::engine::{CallOptions, Engine, EngineOptions, Settled, UseCaseId
 use crate::core::flight::FlightId;
 use crate::core::local::Eviction;
 use crate::core::policy::Leaves;
-use crate::remote::WriteRequest;
+use crate::remote::{Envelope, WriteRequest};
 
 /// Who reads Redis for an engine.
 #[napi]
@@ -264,6 +264,7 @@ impl NativeEngine {
             watermark_key: None,
             ttl_ms: current.remote_ttl_ms,
             payload: to_payload(payload),
+            envelope: Envelope::Ours,
             compression: self.compression.map(Into::into),
             created_at_ms: whole(created_at_ms),
         };

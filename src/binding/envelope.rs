@@ -1,5 +1,12 @@
 //! The envelope for clients in JavaScript, on Node's thread pool. Native clients use their own threads.
 
+#![cfg_attr(
+    test,
+    allow(
+        dead_code,
+        reason = "the macros export nothing to unit tests, which run without Node"
+    )
+)]
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use napi::bindgen_prelude::{AsyncTask, Buffer, Either, Env, Task};

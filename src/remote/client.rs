@@ -15,6 +15,15 @@ use super::stats::Stats;
 
 const TRACKED: RemoteError = RemoteError::unsupported("tracked keys are not available in this version");
 
+/// Whose business the envelope of a binary payload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Envelope {
+    /// Opened and sealed here.
+    Ours,
+    /// The caller opens and seals it: payloads pass as they are.
+    Callers,
+}
+
 /// Asks for a value.
 #[derive(Clone, Debug)]
 pub struct ReadRequest {
@@ -24,6 +33,8 @@ pub struct ReadRequest {
     pub watermark_key: Option<String>,
     /// When the caller stops waiting. Without one it waits as long as the connection lives.
     pub deadline: Option<Instant>,
+    /// Who opens the envelope.
+    pub envelope: Envelope,
 }
 
 /// Stores a value.
@@ -37,7 +48,9 @@ pub struct WriteRequest {
     pub ttl_ms: u64,
     /// What the serializer made.
     pub payload: Payload,
-    /// Whether to compress it.
+    /// Who seals the envelope.
+    pub envelope: Envelope,
+    /// Whether to compress it, when it is sealed here.
     pub compression: Option<Compression>,
     /// When the value was made, in milliseconds since the Unix epoch. Tracked writes take the
     /// server's time instead.
@@ -150,7 +163,11 @@ impl Client {
     fn admit(&self, ticket: Ticket, class: Class, bytes: usize) -> Result<Pending, RemoteError> {
         match self.status() {
             Status::Closed => Err(RemoteError::closed()),
-            Status::Reconnecting => Err(RemoteError::disconnected()),
+            Status::Reconnecting => match self.0.shared.link.now() {
+                Some(Err(error)) => Err(error),
+                // Connected just now.
+                _ => Pending::admit(&self.0.shared, ticket, class, bytes),
+            },
             Status::Connecting | Status::Ready => Pending::admit(&self.0.shared, ticket, class, bytes),
         }
     }

@@ -100,8 +100,12 @@ impl RemoteError {
         }
     }
 
-    pub(super) const fn disconnected() -> Self {
-        Self::fixed(ErrorKind::Disconnected, "not connected to Redis")
+    /// This failure as the reason why there is no connection now.
+    pub(super) fn not_connected(&self) -> Self {
+        Self::new(
+            ErrorKind::Disconnected,
+            format!("not connected to Redis: {}", self.message),
+        )
     }
 
     pub(super) const fn connection_lost() -> Self {

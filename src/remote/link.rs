@@ -12,7 +12,8 @@ use super::event::Status;
 enum State {
     Connecting,
     Up(Arc<Connection>),
-    Down,
+    /// And why.
+    Down(RemoteError),
     Closed,
 }
 
@@ -21,7 +22,7 @@ impl State {
         match self {
             Self::Connecting => Status::Connecting,
             Self::Up(_) => Status::Ready,
-            Self::Down => Status::Reconnecting,
+            Self::Down(_) => Status::Reconnecting,
             Self::Closed => Status::Closed,
         }
     }
@@ -40,7 +41,7 @@ impl Link {
         match &*self.0.borrow() {
             State::Connecting => None,
             State::Up(connection) => Some(Ok(Arc::clone(connection))),
-            State::Down => Some(Err(RemoteError::disconnected())),
+            State::Down(reason) => Some(Err(reason.not_connected())),
             State::Closed => Some(Err(RemoteError::closed())),
         }
     }
@@ -48,17 +49,16 @@ impl Link {
     /// The connection; waits for the first attempt's outcome, and no further.
     pub async fn connection(&self) -> Result<Arc<Connection>, RemoteError> {
         self.until(|state| !matches!(state, State::Connecting)).await;
-        self.now().unwrap_or_else(|| Err(RemoteError::disconnected()))
+        self.now().unwrap_or_else(|| Err(RemoteError::closed()))
     }
 
     /// Waits for a connection, however many attempts it takes.
     pub async fn until_up(&self) -> Result<Arc<Connection>, RemoteError> {
         loop {
             self.until(|state| matches!(state, State::Up(_) | State::Closed)).await;
-            match self.now() {
-                Some(Err(error)) if error == RemoteError::disconnected() => {}
-                Some(outcome) => return outcome,
-                None => {}
+            // It may be down again by now.
+            if let (Status::Ready | Status::Closed, Some(outcome)) = (self.status(), self.now()) {
+                return outcome;
             }
         }
     }
@@ -75,21 +75,21 @@ impl Link {
         self.set(State::Up(connection))
     }
 
-    pub fn set_down(&self) -> Option<Status> {
-        self.set(State::Down)
+    pub fn set_down(&self, reason: RemoteError) -> Option<Status> {
+        self.set(State::Down(reason))
     }
 
     pub fn set_closed(&self) -> Option<Status> {
         self.set(State::Closed)
     }
 
-    /// Returns the new status when it is another one.
+    /// Returns the new status when it is another one; a new reason for the old one wakes nobody.
     fn set(&self, next: State) -> Option<Status> {
         let status = next.status();
         let mut changed = false;
         self.0.send_if_modified(|state| {
             changed = !matches!(state, State::Closed) && state.status() != status;
-            if changed {
+            if changed || matches!(state, State::Down(_)) {
                 *state = next;
             }
             changed

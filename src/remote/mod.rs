@@ -32,7 +32,7 @@ mod tls;
 mod watchdog;
 mod write;
 
-pub use client::{Client, InvalidateRequest, ReadRequest, WriteRequest};
+pub use client::{Client, Envelope, InvalidateRequest, ReadRequest, WriteRequest};
 pub use error::{ErrorKind, RemoteError};
 pub use event::{Event, Hit, ReadOutcome, Sink, Status, Ticket, Written};
 pub use io_thread::IoThread;

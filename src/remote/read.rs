@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::core::envelope::{self, Opened};
+use crate::core::envelope::{self, OpenOutcome, Opened, Payload};
 use crate::core::error::FrameError;
 use crate::core::frame::{self, Encoding, HEADER_BYTES};
 
-use super::client::ReadRequest;
+use super::client::{Envelope, ReadRequest};
 use super::error::{ErrorKind, RemoteError};
 use super::event::{Hit, ReadOutcome};
 use super::pending::Pending;
@@ -52,12 +52,12 @@ pub(super) async fn run(mut pending: Pending, request: ReadRequest) {
         () = &mut due => {
             pending.due();
             let reply = reply.await;
-            record_late(&client, deadline, &reply.and_then(Found::new));
+            record_late(&client, deadline, &reply.and_then(|reply| Found::new(reply, request.envelope)));
             return;
         }
     };
 
-    let found = match reply.and_then(Found::new) {
+    let found = match reply.and_then(|reply| Found::new(reply, request.envelope)) {
         Ok(Some(found)) => found,
         other => {
             let at = Instant::now();
@@ -127,12 +127,13 @@ fn record_late(client: &Shared, deadline: Option<Instant>, outcome: &Result<Opti
 struct Found {
     created_at_ms: u64,
     encoding: Encoding,
+    envelope: Envelope,
     body: Vec<u8>,
     stored_bytes: usize,
 }
 
 impl Found {
-    fn new(reply: Value) -> Result<Option<Self>, RemoteError> {
+    fn new(reply: Value, envelope: Envelope) -> Result<Option<Self>, RemoteError> {
         let mut raw = match reply {
             Value::Nil => return Ok(None),
             Value::BulkString(raw) => raw,
@@ -153,12 +154,20 @@ impl Found {
         Ok(Some(Self {
             created_at_ms,
             encoding,
+            envelope,
             body: raw,
             stored_bytes,
         }))
     }
 
+    fn is_kept(&self) -> bool {
+        self.envelope == Envelope::Callers && self.encoding == Encoding::Binary
+    }
+
     fn is_big(&self) -> bool {
+        if self.is_kept() {
+            return false;
+        }
         match envelope::decompressed_bytes(self.encoding, &self.body) {
             Some(plain) => plain.max(self.body.len()) > INLINE_BYTES,
             None => self.body.len() > INLINE_PLAIN_BYTES,
@@ -167,7 +176,14 @@ impl Found {
 
     fn open(self) -> Hit {
         let started = Instant::now();
-        let Opened { payload, outcome } = envelope::open(self.encoding, self.body);
+        let Opened { payload, outcome } = if self.is_kept() {
+            Opened {
+                payload: Payload::Bytes(self.body),
+                outcome: OpenOutcome::Passthrough,
+            }
+        } else {
+            envelope::open(self.encoding, self.body)
+        };
         Hit {
             payload,
             created_at_ms: self.created_at_ms,

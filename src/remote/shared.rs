@@ -85,7 +85,7 @@ impl Shared {
 
     pub fn disconnected(&self, error: &RemoteError) {
         lock(&self.counted).last_failure = Some(error.clone());
-        self.tell(self.link.set_down());
+        self.tell(self.link.set_down(error.clone()));
     }
 
     pub fn closed(&self) {

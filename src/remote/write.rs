@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use redis::{Cmd, Value};
 
-use crate::core::envelope;
+use crate::core::envelope::{self, SealOutcome, Sealed};
 use crate::core::frame::{self, HEADER_BYTES};
 
-use super::client::WriteRequest;
+use super::client::{Envelope, WriteRequest};
 use super::error::RemoteError;
 use super::event::Written;
 use super::pending::Pending;
@@ -48,15 +48,23 @@ async fn write(pending: &Pending, request: WriteRequest) -> Result<Written, Remo
 
 fn is_slow(request: &WriteRequest) -> bool {
     let bytes = request.payload.len();
-    request.compression.is_some_and(|compression| {
-        bytes >= compression.threshold_bytes && (bytes > INLINE_BYTES || compression.level >= SLOW_LEVEL)
-    })
+    request.envelope == Envelope::Ours
+        && request.compression.is_some_and(|compression| {
+            bytes >= compression.threshold_bytes && (bytes > INLINE_BYTES || compression.level >= SLOW_LEVEL)
+        })
 }
 
 fn prepare(request: WriteRequest) -> (Cmd, Written) {
     let payload_bytes = request.payload.len();
     let started = Instant::now();
-    let sealed = envelope::seal(request.payload, request.compression);
+    let sealed = match request.envelope {
+        Envelope::Ours => envelope::seal(request.payload, request.compression),
+        Envelope::Callers => Sealed {
+            payload: request.payload,
+            outcome: SealOutcome::Disabled,
+            original_bytes: payload_bytes,
+        },
+    };
     let seal_time = started.elapsed();
     let mut framed = Vec::with_capacity(HEADER_BYTES + sealed.payload.len());
     frame::encode(request.created_at_ms, &sealed.payload, &mut framed);

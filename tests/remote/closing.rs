@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Instant;
 
 use dialcache_native::core::envelope::{Compression, Payload};
-use dialcache_native::remote::{ErrorKind, Event, Options, ReadOutcome, RemoteError, Status, WriteRequest};
+use dialcache_native::remote::{Envelope, ErrorKind, Event, Options, ReadOutcome, RemoteError, Status, WriteRequest};
 
 use crate::support::{Harness, PATIENCE, SOON, Server, read, text, write};
 
@@ -151,6 +151,7 @@ fn neither_end_waits_for_a_compression() {
     let slow = || {
         let noise = (0..5_000_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes());
         WriteRequest {
+            envelope: Envelope::Ours,
             compression: Some(Compression {
                 threshold_bytes: 1,
                 level: 22,

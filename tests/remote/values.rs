@@ -1,7 +1,7 @@
 //! What is written is what is read.
 
 use dialcache_native::core::envelope::{Compression, OpenOutcome, Payload, SealOutcome};
-use dialcache_native::remote::{ErrorKind, Event, InvalidateRequest, ReadOutcome, WriteRequest};
+use dialcache_native::remote::{Envelope, ErrorKind, Event, InvalidateRequest, ReadOutcome, ReadRequest, WriteRequest};
 use redis::Commands;
 
 use crate::support::{Harness, PATIENCE, Server, read, text, write};
@@ -41,6 +41,7 @@ fn payloads_come_back_as_they_were() {
     for compression in [None, COMPRESSED] {
         for (ticket, payload) in (0..).step_by(2).zip(&payloads) {
             let request = WriteRequest {
+                envelope: Envelope::Ours,
                 compression,
                 ..write("key", payload.clone())
             };
@@ -171,6 +172,7 @@ fn a_big_payload_holds_up_no_small_one() {
     let server = Server::start();
     let (mut harness, client) = Harness::connected(&server.url());
     let request = WriteRequest {
+        envelope: Envelope::Ours,
         compression: COMPRESSED,
         ..write("big", text(&"x".repeat(60 << 20)))
     };
@@ -186,4 +188,31 @@ fn a_big_payload_holds_up_no_small_one() {
         panic!("a read was due");
     };
     assert!(small < big);
+}
+
+#[test]
+fn an_envelope_that_is_the_callers_business_passes_untouched() {
+    let server = Server::start();
+    let (mut harness, client) = Harness::connected(&server.url());
+    for (ticket, bytes) in [&b"\x00\x00escaped"[..], b"\x01no zstd", b"\x02", b"plain", b""]
+        .iter()
+        .enumerate()
+    {
+        let (write_ticket, read_ticket) = (10 * ticket as u64, 10 * ticket as u64 + 1);
+        let kept = WriteRequest {
+            envelope: Envelope::Callers,
+            ..write("kept", Payload::Bytes(bytes.to_vec()))
+        };
+        client.write(write_ticket, kept).unwrap();
+        harness.written(write_ticket).unwrap();
+        let request = ReadRequest {
+            envelope: Envelope::Callers,
+            ..read("kept", None)
+        };
+        client.read(read_ticket, request).unwrap();
+        let ReadOutcome::Hit(hit) = harness.outcome(read_ticket) else {
+            panic!("not a hit");
+        };
+        assert_eq!(hit.payload, Payload::Bytes(bytes.to_vec()));
+    }
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use dialcache_native::core::envelope::Payload;
 use dialcache_native::remote::{
-    Client, Event, Hit, IoThread, Options, ReadOutcome, ReadRequest, RemoteError, Sink, Status, Ticket, WriteRequest,
-    Written,
+    Client, Envelope, Event, Hit, IoThread, Options, ReadOutcome, ReadRequest, RemoteError, Sink, Status, Ticket,
+    WriteRequest, Written,
 };
 
 use super::{PATIENCE, QUIET};
@@ -167,6 +167,7 @@ pub fn read(key: &str, deadline: Option<Duration>) -> ReadRequest {
     ReadRequest {
         value_key: key.to_owned(),
         watermark_key: None,
+        envelope: Envelope::Ours,
         deadline: deadline.map(|wait| Instant::now() + wait),
     }
 }
@@ -178,6 +179,7 @@ pub fn write(key: &str, payload: Payload) -> WriteRequest {
         watermark_key: None,
         ttl_ms: 60_000,
         payload,
+        envelope: Envelope::Ours,
         compression: None,
         created_at_ms: 1_700_000_000_123,
     }
