@@ -8,6 +8,7 @@ import type * as Binding from "../binding.js";
  */
 export function loadBinding(): typeof Binding {
   try {
+    // The generated loader stands beside both lib/ and dist/, so one relative path serves either.
     return require("../binding.js") as typeof Binding;
   } catch (error) {
     throw new Error(explain(error), { cause: error });

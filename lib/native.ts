@@ -1,7 +1,7 @@
 import type * as Binding from "../binding";
+import { loadBinding } from "./load-binding";
 
-// The generated loader stands beside both lib/ and dist/, so one relative path serves either.
-const binding = require("../binding.js") as typeof Binding;
+const binding = loadBinding();
 
 export type {
   CallConfig,

@@ -11,7 +11,7 @@ import { fingerprint, whenChanged } from "./support/stamp.mjs";
 /** The release build of the Rust side, with the loader and the types that the napi CLI generates beside it. */
 export function buildAddon({ force = false } = {}) {
   const { napi } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const sources = ["src", "Cargo.toml", "Cargo.lock", "build.rs", ".cargo", "rust-toolchain.toml"];
+  const sources = ["src", "Cargo.toml", "Cargo.lock", "build.rs", ".cargo", "rust-toolchain.toml", "scripts/build.mjs"];
   const print = fingerprint(sources, JSON.stringify([napi, platformName()]));
   const addon = addonFile();
   whenChanged("addon", { print, force, outputs: [addon, "binding.js", "binding.d.ts"] }, () => {
