@@ -65,11 +65,6 @@ describe("drain and close, by the clock", () => {
     expect(await cache.drain({ timeoutMs: 200 })).toBe(true);
   });
 
-  it.each([undefined, {}])("drain(%j) has a default", async (options) => {
-    const { cache } = scripted();
-    expect(await cache.drain(options as never)).toBe(true);
-  });
-
   it("close() lets pending reads fail open at once", async () => {
     const { client, cache, load, source } = scripted();
     const results = Promise.all([load("1"), load("1"), load("2")]);

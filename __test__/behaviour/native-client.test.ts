@@ -29,10 +29,13 @@ function payloadOf(reply: ReadResult): string | Buffer | null {
   return typeof reply === "object" && reply !== null && !Buffer.isBuffer(reply) ? reply.payload : reply;
 }
 
+let works = 0;
+
 /** A value written and read back through a cache over `client`. */
 async function expectWorks(client: RedisClient) {
   await client.ready({ timeoutMs: 10_000 });
-  const cache = new DialCache({ namespace: "native", redis: { client, readTimeoutMs: 20_000 }, logger: null });
+  works += 1;
+  const cache = new DialCache({ namespace: `native-${works}`, redis: { client, readTimeoutMs: 20_000 }, logger: null });
   let calls = 0;
   const load = loader(cache, "GetUser", async () => ++calls);
   await load("1");
@@ -61,7 +64,7 @@ describe("RedisClient connects", () => {
     const server = await serve({ tls: true, requireClientCertificate: true });
     const { ca = "", clientCert = "", clientKey = "" } = server.certificates ?? {};
     const without = connect({ url: server.url, tls: { ca } });
-    await expect(without.ready({ timeoutMs: 5_000 })).rejects.toThrow();
+    await expect(without.ready({ timeoutMs: 300 })).rejects.toThrow();
     await expectWorks(connect({ url: server.url, tls: { ca, cert: clientCert, key: clientKey } }));
   });
 
@@ -69,7 +72,7 @@ describe("RedisClient connects", () => {
     const server = await serve({ tls: true });
     const ca = server.certificates?.ca ?? "";
     const wrong = connect({ url: server.url, tls: { ca, servername: "elsewhere.example" } });
-    await expect(wrong.ready({ timeoutMs: 5_000 })).rejects.toThrow();
+    await expect(wrong.ready({ timeoutMs: 300 })).rejects.toThrow();
     await expectWorks(
       connect({ url: server.url.replace("localhost", "127.0.0.1"), tls: { ca, servername: "localhost" } }),
     );
@@ -78,7 +81,7 @@ describe("RedisClient connects", () => {
   it("with TLS unverified, only when asked to", async () => {
     const server = await serve({ tls: true });
     const strict = connect({ url: server.url });
-    await expect(strict.ready({ timeoutMs: 5_000 })).rejects.toThrow();
+    await expect(strict.ready({ timeoutMs: 300 })).rejects.toThrow();
     await expectWorks(connect({ url: server.url, tls: { rejectUnauthorized: false } }));
   });
 
@@ -91,7 +94,7 @@ describe("RedisClient connects", () => {
   });
 
   it("as an ACL user", async () => {
-    const server = await serve({ users: ["default off", "app on >secret ~native:* +@all"] });
+    const server = await serve({ users: ["default off", "app on >secret ~native-* +@all"] });
     await expectWorks(connect({ url: server.url, username: "app", password: "secret" }));
   });
 
