@@ -183,7 +183,7 @@ describe("Writing back, by the clock", () => {
   });
 
   it("coalesce: false leaves no flight to join", async () => {
-    const { client, cache, load, source } = scripted({
+    const { client, load, source } = scripted({
       defaultConfig: new DialCacheKeyConfig({ ttlSec: { remote: 60 }, coalesce: false }),
     });
     await load("1");

@@ -18,6 +18,8 @@ interface Case {
   readonly name: string;
   /** What the warning must let an operator tell. */
   readonly says: RegExp;
+  /** Whether a connection comes about, and only commands fail. Default false. */
+  readonly connects?: boolean;
   options(): Promise<Options>;
 }
 
@@ -51,10 +53,11 @@ const CASES: readonly Case[] = [
   },
   {
     name: "an ACL user that may not read",
+    connects: true,
     says: /NOPERM|permission/i,
     options: async () => {
       const server = await startRedis({
-        users: ["default off", `app on >${SECRET} ~* -@all +hello +auth +ping +client|setinfo +client|setname +select`],
+        users: ["default off", `app on >${SECRET} ~* -@all +hello +auth +ping +client +select`],
       });
       onTestFinished(() => server.stop());
       return { url: server.url, username: "app", password: SECRET };
@@ -62,17 +65,17 @@ const CASES: readonly Case[] = [
   },
   {
     name: "an unknown host",
-    says: /host|resolve|lookup|name|address/i,
+    says: /host|resolve|lookup|name/i,
     options: async () => ({ url: `redis://app:${SECRET}@no-such-host.invalid:6379` }),
   },
   {
     name: "a closed port",
-    says: /refused|connect/i,
+    says: /refused/i,
     options: async () => ({ url: `redis://app:${SECRET}@127.0.0.1:${await freePort()}` }),
   },
   {
     name: "an HTTP port",
-    says: /redis|protocol|unexpected|parse|reply/i,
+    says: /protocol|unexpected|unknown|parse|invalid|not a redis/i,
     options: async () => {
       const server = await startHttpServer();
       onTestFinished(() => server.close());
@@ -81,7 +84,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: "wrong bytes",
-    says: /redis|protocol|unexpected|parse|reply/i,
+    says: /protocol|unexpected|unknown|parse|invalid|not a redis/i,
     options: async () => {
       const server = await startWrongBytes("\u0000\u0001 nonsense\r\n");
       onTestFinished(() => server.close());
@@ -90,7 +93,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: "a port that resets each connection",
-    says: /reset|closed|connect|broken/i,
+    says: /reset|broken pipe|closed/i,
     options: async () => {
       const server = await startResetter();
       onTestFinished(() => server.close());
@@ -99,7 +102,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: "a port that never answers",
-    says: /time|deadline|connect/i,
+    says: /timed? ?out|in time/i,
     options: async () => {
       const server = await startBlackHole();
       onTestFinished(() => server.close());
@@ -108,7 +111,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: "a TLS client on a plain port",
-    says: /tls|handshake|connect|closed|reset|InvalidContentType/i,
+    says: /tls|handshake|time|closed|reset/i,
     options: async () => {
       const server = await startRedis();
       onTestFinished(() => server.stop());
@@ -117,7 +120,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: "a certificate nobody vouches for",
-    says: /certificate|tls|issuer/i,
+    says: /certificate|issuer/i,
     options: async () => {
       const server = await startRedis({ tls: true });
       onTestFinished(() => server.stop());
@@ -126,13 +129,13 @@ const CASES: readonly Case[] = [
   },
   {
     name: "a unix socket that is not there",
-    says: /no such file|not found|socket|connect/i,
+    says: /no such file|not found/i,
     options: async () => ({ url: "unix:///nonexistent/redis.sock", password: SECRET }),
   },
 ];
 
 describe("The source's value, one clear warning, no secret in it", () => {
-  it.each(CASES)("$name", async ({ says, options }) => {
+  it.each(CASES)("$name", async ({ says, connects = false, options }) => {
     const client = new RedisClient(await options());
     const log = recordLogger();
     const metrics = recordMetrics();
@@ -156,16 +159,18 @@ describe("The source's value, one clear warning, no secret in it", () => {
     expect(metrics.count("error", { error: "cache_read", layer: "remote" })).toBe(1);
     expect(metrics.count("error")).toBe(1);
     expect(JSON.stringify(client.stats())).not.toContain(SECRET);
-    await expect(client.ready({ timeoutMs: 50 })).rejects.toSatisfy((error: Error) => {
-      const text = `${error.message} ${error.stack} ${JSON.stringify(error)} ${String(error.cause)}`;
-      return error instanceof Error && !text.includes(SECRET);
-    });
+    const ready = await client.ready({ timeoutMs: 50 }).then(
+      () => "ready",
+      (error: Error) => `${error.message} ${error.stack} ${JSON.stringify(error)} ${String(error.cause)}`,
+    );
+    expect(ready === "ready").toBe(connects);
+    expect(ready).not.toContain(SECRET);
   });
 
   it("a reply cut in the middle, and recovery by itself", async () => {
     const server = await startRedis();
     const proxy = await startFaultProxy(server.port);
-    const client = new RedisClient({ url: proxy.url, password: "" });
+    const client = new RedisClient({ url: proxy.url, responseTimeoutMs: 10_000 });
     const log = recordLogger();
     const cache = new DialCache({ namespace: "cut", redis: { client, readTimeoutMs: 20_000 }, logger: log.logger });
     onTestFinished(async () => {
