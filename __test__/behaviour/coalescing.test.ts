@@ -14,9 +14,14 @@ const LAYERS: readonly [name: string, config: DialCacheKeyConfig][] = [
   ["request-local, local and Redis", new DialCacheKeyConfig({ ttlSec: { local: 60, remote: 60 }, requestLocal: true })],
 ];
 
-describe.each(CLIENT_RIGS)("$client", (kind) => {
+describe.each(
+  CLIENT_RIGS.flatMap((kind) => [
+    { ...kind, observed: true, metrics: "with metrics" },
+    { ...kind, observed: false, metrics: "without metrics" },
+  ]),
+)("$client, $metrics", ({ observed, ...kind }) => {
   const rig = useRig(kind);
-  const healthy = { readTimeoutMs: 10_000 };
+  const healthy = { readTimeoutMs: 10_000, observed };
 
   it.each(LAYERS)("100 callers on a cold key, %s: one source call, one value for all", async (_layers, config) => {
     const world = await rig.world(healthy);
@@ -26,7 +31,8 @@ describe.each(CLIENT_RIGS)("$client", (kind) => {
     expect(source).toHaveBeenCalledTimes(1);
     expect(new Set(results).size).toBe(1);
     expect(world.stats("GetUser").coalesced.process).toBe(99);
-    expect(world.metrics.count("coalesced", { scope: "process", useCase: "GetUser", keyType: "user_id" })).toBe(99);
+    const labels = { scope: "process", useCase: "GetUser", keyType: "user_id" };
+    expect(world.metrics.count("coalesced", labels)).toBe(observed ? 99 : 0);
   });
 
   it("100 callers on a Redis hit: one read, one value for all", async () => {

@@ -15,9 +15,14 @@ const VALUES: readonly [name: string, value: unknown, throughJson: unknown][] = 
   ["the text JSON undefined is stored as", "__dialcache_json_undefined_v1__", "__dialcache_json_undefined_v1__"],
 ];
 
-describe.each(CLIENT_RIGS)("$client", (kind) => {
+describe.each(
+  CLIENT_RIGS.flatMap((kind) => [
+    { ...kind, observed: true, metrics: "with metrics" },
+    { ...kind, observed: false, metrics: "without metrics" },
+  ]),
+)("$client, $metrics", ({ observed, ...kind }) => {
   const rig = useRig(kind);
-  const healthy = { readTimeoutMs: 10_000 };
+  const healthy = { readTimeoutMs: 10_000, observed };
 
   describe.each(VALUES)("%s is a value like any other", (_name, value, throughJson) => {
     it("in the local layer: one load", async () => {

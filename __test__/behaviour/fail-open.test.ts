@@ -48,6 +48,8 @@ describe.each(CLIENT_RIGS)("$client", (kind) => {
     ["undefined", undefined],
     ["an object without id", {}],
     ["a symbol", Symbol("id")],
+    ["a promise", Promise.resolve("1")],
+    ["an array", ["1"]],
     ["a lone surrogate", "user \ud800"],
     ["a lone surrogate in an argument", { id: "1", args: { q: "\udc00" } }],
   ])("a key selector that returns %s: the source runs uncached, nothing is merged", async (_case, key) => {
@@ -65,6 +67,22 @@ describe.each(CLIENT_RIGS)("$client", (kind) => {
     expect(world.metrics.count("error", { error: "key_construction" })).toBe(3);
     expect(await world.calls("get")).toBe(0);
   });
+
+  it.each([true, false])(
+    "a key type that is not well-formed: the source runs uncached, metrics: %s",
+    async (observed) => {
+      const world = await rig.world({ ...healthy, observed });
+      const source = vi.fn(async () => "source");
+      const load = world.load("GetUser", source, {
+        keyType: "user \ud800",
+        defaultConfig: DialCacheKeyConfig.enabled(60),
+      });
+      expect(await Promise.all([load("1"), load("1")])).toEqual(["source", "source"]);
+      expect(source).toHaveBeenCalledTimes(2);
+      expect(world.log.warnings).toHaveLength(2);
+      expect(world.cache.stats().local.entries).toBe(0);
+    },
+  );
 
   it.each(FAILS)("a provider that %s: the source runs uncached", async (_case, fail) => {
     const world = await rig.world({ ...healthy, config: { cacheConfigProvider: fail } });

@@ -56,9 +56,14 @@ const ENCODED: readonly [name: string, id: Key, logical: string][] = [
   ["arguments that need encoding", key("a", { "n&m": "v=w x" }), "user_id:a?n%26m=v%3Dw%20x"],
 ];
 
-describe.each(CLIENT_RIGS)("$client", (kind) => {
+describe.each(
+  CLIENT_RIGS.flatMap((kind) => [
+    { ...kind, observed: true, metrics: "with metrics" },
+    { ...kind, observed: false, metrics: "without metrics" },
+  ]),
+)("$client, $metrics", ({ observed, ...kind }) => {
   const rig = useRig(kind);
-  const healthy = { readTimeoutMs: 10_000 };
+  const healthy = { readTimeoutMs: 10_000, observed };
 
   async function world(defaultConfig: DialCacheKeyConfig) {
     const made = await rig.world(healthy);

@@ -2,7 +2,7 @@ import { DialCacheKeyConfig, FallbackTimeoutError } from "dialcache-native";
 import { describe, expect, it, vi } from "vitest";
 import { deferred } from "../support/deferred";
 import { turns, until } from "../support/real-time";
-import { CLIENT_RIGS, DRIVEN_RIGS, useRig } from "../support/rig";
+import { CLIENT_RIGS, DRIVEN_RIGS, JSON_SERIALIZER, useRig } from "../support/rig";
 import { failOnUnhandled } from "../support/unhandled";
 
 failOnUnhandled();
@@ -64,6 +64,33 @@ describe.each(CLIENT_RIGS)("$client", (kind) => {
       expect(outcome?.status === "rejected" && Object.is(outcome.reason, thrown)).toBe(true);
     });
   });
+
+  it.each([
+    ["no layer", new DialCacheKeyConfig({})],
+    ["request-local", new DialCacheKeyConfig({ requestLocal: true })],
+    ["request-local without coalescing", new DialCacheKeyConfig({ requestLocal: true, coalesce: false })],
+    ["Redis", new DialCacheKeyConfig({ ttlSec: { remote: 60 } })],
+    ["every layer", new DialCacheKeyConfig({ ttlSec: { local: 60, remote: 60 }, requestLocal: true })],
+  ])(
+    "a failure in one request with %s: every caller gets the source's own error, and nothing else rejects",
+    async (_layers, defaultConfig) => {
+      const world = await rig.world(healthy);
+      const failures: Error[] = [];
+      const load = world.cache.cached(
+        async (): Promise<unknown> => {
+          const failure = new Error("source down");
+          failures.push(failure);
+          throw failure;
+        },
+        { keyType: "user_id", useCase: "GetUser", cacheKey: () => "1", defaultConfig, serializer: JSON_SERIALIZER },
+      );
+      const results = await world.cache.enable(() => Promise.allSettled([load(), load(), load()]));
+      for (const result of results) {
+        expect(failures).toContain(result.status === "rejected" && result.reason);
+      }
+      expect(world.metrics.count("error", { error: "fallback", inFallback: true })).toBe(failures.length);
+    },
+  );
 
   it("a failure is not remembered: the next call runs the source again", async () => {
     const world = await rig.world(healthy);
