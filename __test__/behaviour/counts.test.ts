@@ -1,7 +1,7 @@
 import { DialCacheKeyConfig, RedisReadTimeoutError } from "dialcache-native";
 import { describe, expect, it } from "vitest";
 import { errorOf } from "../support/recorders";
-import { RIGS, useRig } from "../support/rig";
+import { LOCAL_ONLY, RIGS, useRig } from "../support/rig";
 import { failOnUnhandled } from "../support/unhandled";
 
 failOnUnhandled();
@@ -133,5 +133,17 @@ describe.each(RIGS)("$client, $time", (kind) => {
     await second("1");
     expect(world.stats("First").sourceCalls).toBe(2);
     expect(world.stats("Second").sourceCalls).toBe(1);
+  });
+
+  it.each([
+    [undefined, 0],
+    [false, 0],
+    [true, 2],
+  ])("lookups in the local layers are timed with localTimings: %s", async (localTimings, timings) => {
+    const world = await rig.world({ ...healthy, config: localTimings === undefined ? {} : { localTimings } });
+    const load = world.load("GetUser", async () => "source", { defaultConfig: LOCAL_ONLY });
+    await load("1");
+    await load("1");
+    expect(world.metrics.of("observeGet", { layer: "local" })).toHaveLength(timings);
   });
 });

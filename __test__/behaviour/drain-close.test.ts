@@ -1,5 +1,5 @@
 import { DialCache, DialCacheKeyConfig } from "dialcache-native";
-import { installClock, type ManualClock, manualClock } from "dialcache-native/testing";
+import { idle, installClock, type ManualClock, manualClock } from "dialcache-native/testing";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { ScriptedClient } from "../support/clients";
 import { deferred } from "../support/deferred";
@@ -194,5 +194,58 @@ describe("a client of the cache's own", () => {
     await cache.close();
     await until("its connection is gone", async () => (await others()) === 0);
     expect(await load("1")).toBe("source");
+  });
+
+  it("is made from REDIS_URL when redis names neither client nor url", async () => {
+    vi.stubEnv("REDIS_URL", rig.server.url);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await using cache = new DialCache({ namespace: "environment", redis: { readTimeoutMs: 10_000 }, logger: null });
+    await loader(cache, "GetUser", async () => "source")("1");
+    expect(await cache.drain({ timeoutMs: 10_000 })).toBe(true);
+    expect(await rig.server.command("EXISTS", "environment:user_id:1#GetUser:dialcache-frame-v1")).toBe(1);
+  });
+
+  it("is not made without redis, whatever the environment says", async () => {
+    vi.stubEnv("REDIS_URL", rig.server.url);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const cache = new DialCache({ namespace: "without", logger: null });
+    await loader(cache, "GetUser", async () => "source")("1");
+    expect(useCaseStats(cache, "GetUser").requests.remote).toBe(0);
+    expect(await rig.server.command("EXISTS", "without:user_id:1#GetUser:dialcache-frame-v1")).toBe(0);
+  });
+
+  it("cannot be given together with a client", () => {
+    const redis = { client: new ScriptedClient(), url: rig.server.url, readTimeoutMs: 50 };
+    expect(() => new DialCache({ redis: redis as never })).toThrow(/url/);
+  });
+});
+
+describe("idle()", () => {
+  const rig = useRig({ client: "native client", time: "real time" });
+
+  it("resolves when no native work is in flight: reads were answered and writes are in Redis", async () => {
+    const world = await rig.world({ readTimeoutMs: 10_000 });
+    const load = world.load("GetUser", async (id) => id);
+    await Promise.all(Array.from({ length: 100 }, (_, id) => load(String(id))));
+    await idle();
+    expect(world.cache.stats().pendingWrites).toBe(0);
+    expect(await world.calls("set")).toBe(100);
+  });
+
+  it("waits for a reply that is held back", async () => {
+    const world = await rig.world({ proxy: true, readTimeoutMs: 10_000 });
+    const load = world.load("GetUser", async (id) => id);
+    world.proxy.holdReplies();
+    const result = load("1");
+    await until("the reply is held", () => world.proxy.heldBytes > 0);
+    let resolved = false;
+    const idling = idle().then(() => {
+      resolved = true;
+    });
+    await turns(5);
+    expect(resolved).toBe(false);
+    world.proxy.releaseReplies();
+    await idling;
+    expect(await result).toBe("1");
   });
 });
