@@ -24,19 +24,19 @@ export function startClientRead(
   timeoutMs: number,
   settled: (result: number, value: unknown) => void,
 ): ClientRead {
-  const read = new Cancellation();
+  const read = new Read(settled);
   let reply: unknown;
   try {
     reply = client.read({ valueKey }, contextOf(read, timeoutMs));
   } catch (error) {
-    settled(READ_FAILED, error);
+    read.settle(READ_FAILED, error);
     return read;
   }
   Promise.resolve(reply)
     .then(payloadOf)
     .then(
-      (payload) => settled(payload === null ? READ_MISS : READ_HIT, payload),
-      (error: unknown) => settled(READ_FAILED, error),
+      (payload) => read.settle(payload === null ? READ_MISS : READ_HIT, payload),
+      (error: unknown) => read.settle(READ_FAILED, error),
     );
   return read;
 }
@@ -56,11 +56,25 @@ export async function writeThroughClient(
   return stored;
 }
 
-/** An abort controller that is made only for clients that look at the signal. */
-class Cancellation implements ClientRead {
+/**
+ * A read under way. The client may keep its promise and its signal for ever: neither must keep the call alive, so the
+ * way back to it is cut once nobody waits. The abort controller is made only for clients that look at the signal.
+ */
+class Read implements ClientRead {
+  #settled: ((result: number, value: unknown) => void) | undefined;
   #controller: AbortController | undefined;
   #aborted = false;
   #reason: unknown;
+
+  constructor(settled: (result: number, value: unknown) => void) {
+    this.#settled = settled;
+  }
+
+  settle(result: number, value: unknown): void {
+    const settled = this.#settled;
+    this.#settled = undefined;
+    settled?.(result, value);
+  }
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
@@ -71,13 +85,16 @@ class Cancellation implements ClientRead {
   }
 
   abort(reason: unknown): void {
+    this.#settled = undefined;
     this.#aborted = true;
     this.#reason = reason;
+    // Until it is formatted, a stack holds the objects whose methods were running.
+    if (reason instanceof Error) void reason.stack;
     this.#controller?.abort(reason);
   }
 }
 
-function contextOf(read: Cancellation, timeoutMs: number): RedisReadContext {
+function contextOf(read: Read, timeoutMs: number): RedisReadContext {
   return {
     timeoutMs,
     get signal() {
