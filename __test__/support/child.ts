@@ -18,16 +18,25 @@ const entry = fileURLToPath(new URL("../../dist/index.js", import.meta.url));
  *
  * @param preload Whether the compiled package is loaded first, as `dialcache`. Default true.
  */
-export async function runScript(
-  script: string,
-  env: Record<string, string> = {},
-  preload = true,
+export function runScript(script: string, env: Record<string, string> = {}, preload = true): Promise<ChildResult> {
+  const prelude = preload ? `const dialcache = require(${JSON.stringify(entry)});\n` : "";
+  return runSource("commonjs", prelude + script, env);
+}
+
+/** The same for an ES module, which imports the compiled package by its name. */
+export function runModule(source: string, env: Record<string, string> = {}): Promise<ChildResult> {
+  return runSource("module", source, env);
+}
+
+async function runSource(
+  type: "commonjs" | "module",
+  source: string,
+  env: Record<string, string>,
 ): Promise<ChildResult> {
   if (!existsSync(entry)) {
     throw new Error("dist/ is missing: run npm run build");
   }
-  const prelude = preload ? `const dialcache = require(${JSON.stringify(entry)});\n` : "";
-  const child = spawn(process.execPath, ["--expose-gc", "--input-type=commonjs", "-e", prelude + script], {
+  const child = spawn(process.execPath, ["--expose-gc", `--input-type=${type}`, "-e", source], {
     cwd: root,
     env: { ...process.env, NODE_OPTIONS: "", VITEST: "", ...env },
     stdio: ["ignore", "pipe", "pipe"],
