@@ -13,11 +13,11 @@ export interface LayerConfig {
   readonly remote?: number | undefined;
 }
 
-/** Background comparison of Redis with the source. */
+/** Background comparison of Redis with the source. Not available in this version. */
 export interface ShadowConfig {
-  /** Percentage of keys compared, 0 to 100. */
+  /** Percentage of keys compared, 0 to 100. Default 0, and the only one a `defaultConfig` may have in this version. */
   readonly ramp?: number | undefined;
-  /** Whether the values of a mismatch are logged. */
+  /** Whether the values of a mismatch are logged. Default false. */
   readonly logMismatches?: boolean | undefined;
 }
 
@@ -31,6 +31,7 @@ export interface DialCacheKeyConfigInit {
   readonly requestLocal?: boolean | undefined;
   /** Whether calls for the same key share one flight. Default true. */
   readonly coalesce?: boolean | undefined;
+  /** Background comparison of Redis with the source. Default: none. */
   readonly shadow?: ShadowConfig | undefined;
 }
 
@@ -66,10 +67,15 @@ const valid = new WeakSet<object>();
  * for a provider's answer, where a bad one only turns its layer off.
  */
 export class DialCacheKeyConfig {
+  /** Time to live per layer, in seconds. */
   readonly ttlSec: LayerConfig | undefined;
+  /** Percentage of keys that use a layer. */
   readonly ramp: LayerConfig | undefined;
+  /** Whether values are memoised for the outermost `enable()` scope. */
   readonly requestLocal: boolean | undefined;
+  /** Whether calls for the same key share one flight. */
   readonly coalesce: boolean | undefined;
+  /** Background comparison of Redis with the source. */
   readonly shadow: ShadowConfig | undefined;
 
   /** @throws TypeError for an unknown name or a member of the wrong type. */

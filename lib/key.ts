@@ -57,15 +57,21 @@ export function normalizeArgs(args: KeyArgs): [name: string, value: string][] {
   return pairs;
 }
 
-/** What `new DialCacheKey()` takes. Pairs of `args` are kept in the order given. */
+/** What `new DialCacheKey()` takes. */
 export interface DialCacheKeyInit {
+  /** What kind of id it is. */
   readonly keyType: string;
+  /** Which one. */
   readonly id: string;
+  /** What is computed. */
   readonly useCase: string;
+  /** Further dimensions, kept in the order given: see {@link normalizeArgs}. Default: none. */
   readonly args?: ReadonlyArray<readonly [name: string, value: string]> | undefined;
   /** Default `urn`. */
   readonly namespace?: string | undefined;
+  /** Policy of the use case. Default null. */
   readonly defaultConfig?: DialCacheKeyConfig | null | undefined;
+  /** Serializer of the use case. Default null. */
   readonly serializer?: Serializer<unknown> | null | undefined;
   /** Default false. */
   readonly trackForInvalidation?: boolean | undefined;
@@ -73,17 +79,25 @@ export interface DialCacheKeyInit {
 
 /** The identity of a result, as a `cacheConfigProvider` sees it. Frozen. */
 export class DialCacheKey {
+  /** The instance's namespace. */
   readonly namespace: string;
+  /** What kind of id it is. */
   readonly keyType: string;
+  /** The id as text. */
   readonly id: string;
+  /** What is computed. */
   readonly useCase: string;
+  /** Further dimensions, by name, as text. */
   readonly args: ReadonlyArray<readonly [name: string, value: string]>;
+  /** Whether `invalidateRemote()` reaches it. */
   readonly trackForInvalidation: boolean;
   /** Encoded `namespace:keyType:id`, in braces when tracked: all results of one entity share it. */
   readonly prefix: string;
   /** The whole logical key. In Redis it is followed by `:dialcache-frame-v1`. */
   readonly urn: string;
+  /** Policy of the use case. */
   readonly defaultConfig: DialCacheKeyConfig | null;
+  /** Serializer of the use case. */
   readonly serializer: Serializer<unknown> | null;
 
   /** @throws DialCacheKeyError for ill-formed text, and for braces where a Redis Cluster hash tag forbids them. */

@@ -1,9 +1,15 @@
 import { callGuarded } from "./guard";
 
-/** Where failures that callers never see are reported. `console` fits, and so do pino, winston and bunyan. */
+/**
+ * Where failures that callers never see are reported. `console` fits, and so do pino, winston and bunyan. A throw or
+ * rejection is ignored.
+ */
 export interface Logger {
+  /** Not called in this version. */
   debug(message: string, ...details: unknown[]): void;
+  /** A failure that was survived: what happened, and the error. */
   warn(message: string, ...details: unknown[]): void;
+  /** Not called in this version. */
   error(message: string, ...details: unknown[]): void;
 }
 

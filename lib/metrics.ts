@@ -59,50 +59,77 @@ export type CompressionOutcome =
 export interface CacheMetricLabels {
   /** The instance's `namespace`. */
   readonly cacheNamespace: string;
+  /** Name of what is computed. */
   readonly useCase: string;
+  /** What kind of id the key holds. */
   readonly keyType: string;
+  /** Layer the event is about. */
   readonly layer: MetricLayer;
 }
 
+/** Labels of a layer, or of a whole call, that was skipped. */
 export interface DisabledMetricLabels extends CacheMetricLabels {
+  /** Why it was. */
   readonly reason: DisabledReason;
 }
 
+/** Labels of a failure. */
 export interface ErrorMetricLabels extends CacheMetricLabels {
+  /** What failed. */
   readonly error: MetricErrorKind;
   /** True when the source failed, false when the cache did. */
   readonly inFallback: boolean;
 }
 
+/** Labels of a serializer's work. */
 export interface SerializationMetricLabels extends CacheMetricLabels {
+  /** Which of its methods. */
   readonly operation: "dump" | "load";
 }
 
+/** Labels of a payload that passed the compressor. */
 export interface CompressionMetricLabels extends CacheMetricLabels {
+  /** What became of it. */
   readonly outcome: CompressionOutcome;
 }
 
+/** Labels of the compressor's work. */
 export interface CompressionOperationMetricLabels extends CacheMetricLabels {
+  /** Which way. */
   readonly operation: "compress" | "decompress";
 }
 
+/** Labels of an invalidation. */
 export interface InvalidationMetricLabels {
+  /** The instance's `namespace`. */
   readonly cacheNamespace: string;
+  /** What kind of id was invalidated. */
   readonly keyType: string;
+  /** Where. */
   readonly layer: CacheLayer;
 }
 
+/** Labels of a call that joined a flight. */
 export interface CoalescedMetricLabels {
+  /** The instance's `namespace`. */
   readonly cacheNamespace: string;
+  /** Name of what is computed. */
   readonly useCase: string;
+  /** What kind of id the key holds. */
   readonly keyType: string;
+  /** Whose flight it was. */
   readonly scope: CoalescingScope;
 }
 
+/** Labels of a shadow comparison. */
 export interface ShadowValidationMetricLabels {
+  /** The instance's `namespace`. */
   readonly cacheNamespace: string;
+  /** Name of what is computed. */
   readonly useCase: string;
+  /** What kind of id the key holds. */
   readonly keyType: string;
+  /** How it ended. */
   readonly outcome: ShadowValidationOutcome;
 }
 
@@ -119,9 +146,9 @@ export interface DialCacheMetricsAdapter {
   disabled(labels: DisabledMetricLabels): void;
   /** A failure of the cache or of the source. */
   error(labels: ErrorMetricLabels): void;
-  /** A call of `invalidateRemote()`. */
+  /** A call of `invalidateRemote()`. Never in this version. */
   invalidation(labels: InvalidationMetricLabels): void;
-  /** Time of a lookup. */
+  /** Time of a lookup: in Redis always, in the in-process layers with `localTimings: true`. */
   observeGet(labels: CacheMetricLabels, seconds: number): void;
   /** Time of the source, up to its result or its deadline. */
   observeFallback(labels: CacheMetricLabels, seconds: number): void;
@@ -131,7 +158,7 @@ export interface DialCacheMetricsAdapter {
   observeSize(labels: CacheMetricLabels, bytes: number): void;
   /** A follower that joined a flight. */
   coalesced?(labels: CoalescedMetricLabels): void;
-  /** A finished shadow comparison. */
+  /** A finished shadow comparison. Never in this version, like all below. */
   shadowValidation?(labels: ShadowValidationMetricLabels): void;
   /** Age of the compared Redis value, for a match or a mismatch. */
   observeShadowValueAge?(labels: ShadowValidationMetricLabels, seconds: number): void;

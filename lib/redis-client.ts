@@ -20,17 +20,19 @@ export type RedisClientStatus = "connecting" | "ready" | "reconnecting" | "close
 
 /** How late the replies came that missed their read deadline. */
 export interface LateReplyStats {
+  /** How many replies. */
   readonly count: number;
-  /** Milliseconds after the deadline. */
+  /** Milliseconds after the deadline; 0 when there was none. */
   readonly maxMs: number;
-  /** Milliseconds after the deadline; null when there was none. */
+  /** Milliseconds after the deadline, rounded up to 1, 2, 5, 10, 20, 50, ... 2000; null when there was none. */
   readonly p50Ms: number | null;
-  /** Milliseconds after the deadline; null when there was none. */
+  /** Likewise. */
   readonly p99Ms: number | null;
 }
 
 /** What `RedisClient.stats()` returns. */
 export interface RedisClientStats {
+  /** What the client is doing about its connection. */
   readonly status: RedisClientStatus;
   /** Commands that hold a place of `maxPending`, timed-out reads without a reply included. */
   readonly pending: number;
@@ -86,7 +88,7 @@ export class RedisClient extends EventEmitter<{ status: [RedisClientStatus] }> i
   }
 
   /**
-   * Waits for a connection.
+   * Waits for a connection, however many attempts it takes.
    * @param options - `timeoutMs`: how long, in milliseconds; without it as long as the client is open.
    * @throws DialCacheRedisError when the time is over, DialCacheClosedError when the client is closed.
    */
@@ -98,12 +100,20 @@ export class RedisClient extends EventEmitter<{ status: [RedisClientStatus] }> i
     return request((call) => native(this).ready(call, limit), done);
   }
 
-  /** The stored payload as its serializer made it, or null. Rejects when Redis could not be asked in time. */
+  /**
+   * The payload stored under a key, or null. A Buffer comes as it is stored, compressed or not.
+   * @param context - `timeoutMs`: how long to wait, in milliseconds; without it as long as the connection lives. The
+   * signal is not looked at.
+   * @throws DialCacheRedisError when the time is over or Redis could not be asked, DialCacheClosedError.
+   */
   read(request_: RedisReadRequest, context?: RedisReadContext): Promise<RedisCachePayload | null> {
     return request((call) => native(this).read(call, request_.valueKey, context?.timeoutMs), payload);
   }
 
-  /** Stores a payload. Rejects when the server did not take it. */
+  /**
+   * Stores a payload as it is. Resolves with true; the connection's end is its only limit in time.
+   * @throws DialCacheRedisError when the server did not take it, DialCacheClosedError, DialCacheRedisPayloadError.
+   */
   write(request_: RedisWriteRequest): Promise<boolean> {
     const { valueKey, cacheTtlMs, value } = request_;
     if (typeof value !== "string" && !Buffer.isBuffer(value)) {

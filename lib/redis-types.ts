@@ -5,6 +5,7 @@ export type RedisCachePayload = string | Buffer;
 
 /** Which value to read. */
 export interface RedisReadRequest {
+  /** Its whole key in Redis. */
   readonly valueKey: string;
   /** Given for tracked keys: read in the same atomic operation. */
   readonly watermarkKey?: string | undefined;
@@ -20,6 +21,7 @@ export interface RedisReadContext {
 
 /** A payload together with the time it was written. */
 export interface RedisReadHit {
+  /** What `write()` was given: text as text, bytes as bytes. */
   readonly payload: RedisCachePayload;
   /** Milliseconds since the Unix epoch. */
   readonly createdAtMs: number;
@@ -27,22 +29,26 @@ export interface RedisReadHit {
 
 /** Which value to write. */
 export interface RedisWriteRequest {
+  /** Its whole key in Redis. */
   readonly valueKey: string;
+  /** Given for tracked keys. */
   readonly watermarkKey?: string | undefined;
   /** Time to live, in milliseconds. */
   readonly cacheTtlMs: number;
+  /** Must come back as it is: text as text, bytes as bytes. */
   readonly value: RedisCachePayload;
 }
 
 /** Which entity to invalidate. */
 export interface RedisInvalidationRequest {
+  /** Its whole key in Redis. */
   readonly watermarkKey: string;
   /** How far beyond now values are refused, in milliseconds. */
   readonly futureBufferMs: number;
 }
 
 /**
- * What an instance needs of a Redis client. `RedisClient` and the adapters implement it; so can any client of yours.
+ * What an instance needs of a Redis client. `RedisClient` implements it; so can any client of yours.
  * Such a client needs finite connect, retry, queue, dispatch and response budgets of its own: the read deadline bounds
  * how long callers wait, not what the client keeps.
  */
@@ -108,13 +114,14 @@ export interface RedisTlsOptions {
 export interface RedisCredentials {
   /** ACL user. Default: Redis's `default` user. */
   readonly username?: string | undefined;
+  /** Its password. */
   readonly password: string;
 }
 
 /** Options of `new RedisClient()`. Standalone servers; Sentinel is not supported. */
 export interface RedisClientOptions {
   /**
-   * `redis://`, `rediss://` (TLS), or `unix://` with a socket's path. Default: environment `REDIS_URL`, else
+   * `redis://`, `rediss://` (TLS), or `unix://` with a socket's path; may hold user, password and database. Default: environment `REDIS_URL`, else
    * `redis://127.0.0.1:6379`.
    */
   readonly url?: string | undefined;
@@ -130,15 +137,18 @@ export interface RedisClientOptions {
   readonly database?: number | undefined;
   /** Name shown by `CLIENT LIST`: printable ASCII without spaces. */
   readonly clientName?: string | undefined;
-  /** Budget of one connection attempt, in milliseconds. Default 2000. */
+  /** Budget of one connection attempt, from the host name to the first answer, in milliseconds. Default 2000. */
   readonly connectTimeoutMs?: number | undefined;
   /** Silence after which a connection with a pending command is dead, in milliseconds. Default 2000. */
   readonly responseTimeoutMs?: number | undefined;
-  /** Most commands pending at once; more fail at once. Default 10,000. */
+  /** Most commands pending at once, at least 1; more fail at once. Default 10,000. */
   readonly maxPending?: number | undefined;
-  /** Most bytes pending at once; more fail at once. Default 64 MiB. */
+  /** Most bytes of keys and payloads pending at once, at least 1; more fail at once. Default 64 MiB. */
   readonly maxPendingBytes?: number | undefined;
-  /** Waits between connection attempts, with jitter, in milliseconds. Default `{ baseDelayMs: 50, maxDelayMs: 2000 }`. */
+  /**
+   * Waits between connection attempts, in milliseconds: a random time of at most `baseDelayMs`, doubled with each failure
+   * up to `maxDelayMs`. Default `{ baseDelayMs: 50, maxDelayMs: 2000 }`.
+   */
   readonly reconnect?:
     | { readonly baseDelayMs?: number | undefined; readonly maxDelayMs?: number | undefined }
     | undefined;

@@ -5,17 +5,23 @@ import type { CoalescingState } from "./types";
 
 /** How often something happened at each layer. */
 export interface LayerCounts {
+  /** In an `enable()` scope. */
   readonly request_local: number;
+  /** In the process. */
   readonly local: number;
+  /** In Redis. */
   readonly remote: number;
 }
 
 /** What was counted of one use case since its instance was made. */
 export interface UseCaseStats {
+  /** What kind of id its keys hold. */
   readonly keyType: string;
   /** Lookups in layers that were on. */
   readonly requests: LayerCounts;
+  /** Lookups that found a value. */
   readonly hits: LayerCounts;
+  /** Lookups that found nothing usable. Failed reads are neither hits nor misses. */
   readonly misses: LayerCounts;
   /** Calls that skipped a layer. */
   readonly disabled: { readonly local: number; readonly remote: number };
@@ -31,6 +37,7 @@ export interface UseCaseStats {
   readonly fallbackTimeouts: number;
   /** Source runs begun. */
   readonly sourceCalls: number;
+  /** Values meant for Redis. */
   readonly writes: {
     /** Taken by the server. */
     readonly ok: number;
@@ -44,12 +51,14 @@ export interface UseCaseStats {
 export interface DialCacheStats {
   /** By name of the use case. */
   readonly useCases: Readonly<Record<string, UseCaseStats>>;
+  /** The process-local layer. */
   readonly local: {
     /** Entries of the process-local layer. */
     readonly entries: number;
     /** The most it keeps. */
     readonly maxEntries: number;
   };
+  /** Flights that may be joined. */
   readonly flights: {
     /** Leaders whose callers wait. */
     readonly active: number;
@@ -58,6 +67,7 @@ export interface DialCacheStats {
     /** Answered ones that may still be joined while their write goes on. */
     readonly lingering: number;
   };
+  /** Deadlines kept here and on the native thread. */
   readonly timers: {
     /** Deadlines pending now: of reads, of sources, and of flights that linger. */
     readonly armed: number;

@@ -35,10 +35,11 @@ export interface DialCacheConfig {
   readonly localPolicy?: LocalPolicy | undefined;
   /** Asked once per enabled call, before any lookup. */
   readonly cacheConfigProvider?: CacheConfigProvider | undefined;
+  /** Receives each event as it happens. Default: none. */
   readonly metrics?: DialCacheMetricsAdapter | undefined;
   /** Default `console`; null is silent. */
   readonly logger?: Logger | null | undefined;
-  /** Most shadow comparisons at once. Default 1. */
+  /** Most shadow comparisons at once. Default 1. Without effect in this version. */
   readonly shadowMaxInFlight?: number | undefined;
   /** Whether lookups of the in-process layers are timed for `metrics`. Default false. */
   readonly localTimings?: boolean | undefined;
@@ -51,11 +52,14 @@ interface UseCaseOptions {
   readonly useCase: string;
   /** Policy of this use case. Default: every layer off. */
   readonly defaultConfig?: DialCacheKeyConfig | undefined;
-  /** Whether `invalidateRemote()` reaches these entries. Default false. */
+  /** Whether `invalidateRemote()` reaches these entries. Default false; true is not available in this version. */
   readonly trackForInvalidation?: boolean | undefined;
   /** Replaces `redis.readTimeoutMs` here, in milliseconds: a whole number from 1 to 2,147,483,647. */
   readonly redisReadTimeoutMs?: number | undefined;
-  /** How long the source may take, in milliseconds. Default 60,000; null turns the deadline off. */
+  /**
+   * How long the source may take, in milliseconds: a whole number from 1 to 2,147,483,647. Default 60,000; null turns the
+   * deadline off.
+   */
   readonly fallbackTimeoutMs?: number | null | undefined;
 }
 
@@ -95,5 +99,6 @@ export interface ProcessCoalescingState {
 
 /** What `getCoalescingState()` returns. */
 export interface CoalescingState {
+  /** Flights that calls of this instance may join. */
   readonly process: ProcessCoalescingState;
 }

@@ -11,7 +11,7 @@ const node = (script, ...args) => [process.execPath, [script, ...args]];
 const checks = [
   ["cargo", ["fmt", "--check"]],
   ...featureSets.map((set) => ["cargo", ["clippy", "--all-targets", ...set, "--", "-D", "warnings"]]),
-  ["cargo", ["doc", "--no-deps", "--all-features"], { RUSTDOCFLAGS: "-D warnings" }],
+  ...featureSets.map((set) => ["cargo", ["doc", "--no-deps", ...set], { RUSTDOCFLAGS: "-D warnings" }]),
   node("node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."),
   node("node_modules/typescript/bin/tsc", "-p", "tsconfig.json"),
   node("node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json", "--noEmit"),

@@ -1,7 +1,7 @@
 //! Key strings, and the rules that keep two different calls from sharing one.
 //!
-//! `namespace:keyType:id?args#useCase`, every part but the use case percent-encoded, so that
-//! `:`, `?` and `#` can only be delimiters. Tracked keys put the first part in braces: Redis
+//! `namespace:keyType:id?args#useCase`, every part percent-encoded, so that `:`, `?` and `#` can
+//! only be delimiters. Tracked keys put the first part in braces: Redis
 //! Cluster then keeps a value and its watermark in one slot.
 
 use super::error::KeyError;
@@ -57,7 +57,7 @@ fn has_brace(text: &str) -> bool {
 pub struct KeyScheme {
     /// `ns:type:`, with an opening brace in front when tracked.
     head: String,
-    /// `#useCase`, as given.
+    /// `#useCase`.
     tail: String,
     tracked: bool,
     key_type_has_brace: bool,

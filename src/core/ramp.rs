@@ -29,7 +29,7 @@ pub fn admits(percent: f64, key: &str, layer: &str) -> bool {
 
 fn fnv_utf16(seed: u32, text: &str) -> u32 {
     let step = |hash: u32, unit: u32| (hash ^ unit).wrapping_mul(FNV_PRIME);
-    // Keys are percent-encoded but for the use case's name, so this is the usual case.
+    // Keys are percent-encoded, so this is the usual case.
     if text.is_ascii() {
         return text.bytes().fold(seed, |hash, byte| step(hash, u32::from(byte)));
     }

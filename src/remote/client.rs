@@ -91,7 +91,8 @@ impl Client {
         self.0.shared.id
     }
 
-    /// Reads a value: [`Event::Read`], or [`Event::Due`] if the deadline passes first.
+    /// Reads a value: [`Event::Read`](super::Event::Read), or [`Event::Due`](super::Event::Due) if
+    /// the deadline passes first.
     ///
     /// # Errors
     /// When it fails at once: no event follows.
@@ -103,7 +104,8 @@ impl Client {
         self.push(Job::Read(pending, request))
     }
 
-    /// Writes a value: [`Event::Write`]. Has no deadline; the connection's end ends it.
+    /// Writes a value: [`Event::Write`](super::Event::Write). Has no deadline; the connection's end
+    /// ends it.
     ///
     /// # Errors
     /// When it fails at once: no event follows.
@@ -116,7 +118,7 @@ impl Client {
         self.push(Job::Write(pending, request))
     }
 
-    /// Raises a watermark: [`Event::Invalidate`].
+    /// Raises a watermark: [`Event::Invalidate`](super::Event::Invalidate).
     ///
     /// # Errors
     /// When it fails at once: no event follows.
@@ -124,7 +126,7 @@ impl Client {
         Err(TRACKED)
     }
 
-    /// Waits for a connection, for at most `limit`: [`Event::Ready`].
+    /// Waits for a connection, for at most `limit`: [`Event::Ready`](super::Event::Ready).
     ///
     /// # Errors
     /// When the client is closed: no event follows.
@@ -136,8 +138,8 @@ impl Client {
         self.push(Job::Ready(pending, limit))
     }
 
-    /// Answers [`Event::Credentials`]; `None` when they could not be had, which fails the attempt.
-    /// An answer that nobody waits for any more is ignored.
+    /// Answers [`Event::Credentials`](super::Event::Credentials); `None` when they could not be had,
+    /// which fails the attempt. An answer that nobody waits for any more is ignored.
     pub fn provide_credentials(&self, request: u64, credentials: Option<Credentials>) {
         self.0.shared.answer_credentials(request, credentials);
     }

@@ -32,7 +32,7 @@ pub enum LayerTrace {
     Miss,
 }
 
-/// What happened at each layer in the latest [`Engine::begin`].
+/// What happened at each layer in the latest [`Engine::begin`](super::Engine::begin).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The process-local layer.
