@@ -82,6 +82,7 @@ pub struct LocalIndex {
     /// Slots ever handed out; those below this are live, freed or free.
     created: u32,
     max_entries: u64,
+    eviction: Eviction,
 }
 
 impl LocalIndex {
@@ -106,6 +107,7 @@ impl LocalIndex {
             free: Vec::new(),
             created: 0,
             max_entries,
+            eviction,
         }
     }
 
@@ -148,6 +150,12 @@ impl LocalIndex {
         self.cache.insert(key.into(), entry);
         self.settle();
         slot
+    }
+
+    /// Whether `key`, just inserted, was kept. A refusal that is not decided yet counts as kept.
+    #[must_use]
+    pub fn keeps(&self, key: &[u8]) -> bool {
+        self.eviction == Eviction::Lru || self.cache.contains_key(key)
     }
 
     /// Removes `key`. False when it had no entry.

@@ -146,7 +146,9 @@ impl Engine {
         let flight = self.flights.get(id)?;
         let index = self.index.as_mut()?;
         let expires_at = now.saturating_add(flight.local_ttl);
-        Some(index.insert(flight.key(), expires_at, 0))
+        let slot = index.insert(flight.key(), expires_at, 0);
+        // A value that was refused is not there for the next call: its flight must not end yet.
+        index.keeps(flight.key()).then_some(slot)
     }
 
     /// The flight's value could not be dumped: there is no write.

@@ -28,10 +28,14 @@ const NEITHER: Policies = Policies {
 };
 
 fn engine() -> Engine {
+    evicting(Eviction::Lru, 100)
+}
+
+fn evicting(eviction: Eviction, local_max_size: u64) -> Engine {
     Engine::new(EngineOptions {
         namespace: "urn".into(),
-        local_max_size: 100,
-        eviction: Eviction::Lru,
+        local_max_size,
+        eviction,
         remote: true,
         times_reads: true,
     })
@@ -194,6 +198,34 @@ fn a_settled_write_ends_its_flight() {
     engine.write_settled(flight, true);
     assert!(matches!(begin(&mut engine, use_case, "1", 3 * MS), Begin::Read(_)));
     assert_eq!(engine.gauges().timers, 1);
+}
+
+#[test]
+fn a_value_the_local_layer_refused_stays_joinable_until_it_is_written() {
+    let mut engine = evicting(Eviction::TinyLfu, 1);
+    let use_case = register(&mut engine, "A", &BOTH);
+    let hot = read(&mut engine, use_case, "hot", 0);
+    engine.read_settled(hot, ReadResult::Miss, MS);
+    run_source(&mut engine, hot, MS);
+    engine.write_settled(hot, true);
+    for _ in 0..20 {
+        assert!(matches!(begin(&mut engine, use_case, "hot", MS), Begin::Hit(_)));
+    }
+
+    let cold = read(&mut engine, use_case, "cold", 2 * MS);
+    engine.read_settled(cold, ReadResult::Miss, 2 * MS);
+    assert_eq!(
+        run_source(&mut engine, cold, 2 * MS),
+        Settled::Accepted {
+            slot: None,
+            write: true,
+            joinable: true
+        }
+    );
+    assert_eq!(begin(&mut engine, use_case, "cold", 3 * MS), Begin::Join(cold));
+    engine.write_settled(cold, true);
+    assert!(matches!(begin(&mut engine, use_case, "cold", 4 * MS), Begin::Read(_)));
+    assert!(engine.has_freed(), "the refused slot goes back");
 }
 
 #[test]
