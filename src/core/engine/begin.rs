@@ -35,6 +35,7 @@ impl Engine {
             source_timeout,
         } = *options.unwrap_or(&registered.call);
         let read_timeout = nanos(read_timeout);
+        self.trace = Trace::default();
         self.compose_key(space, id, args);
         let mut composed = false;
         let local = match self.index {
@@ -49,7 +50,10 @@ impl Engine {
         let reads = remote.is_some_and(|layer| layer.is_ok());
         let shared = policy.coalesce && (local.is_ok() || reads);
         let counters = self.registry.counters(space);
-        self.trace = Trace::default();
+        if let Err(reason) = local {
+            counters.add(Counter::LocalDisabled);
+            self.trace.local = LayerTrace::Off(reason);
+        }
 
         if shared
             && !self.flights.nothing_to_join()
@@ -59,23 +63,17 @@ impl Engine {
             return Ok(Begin::Join(flight));
         }
 
-        match local {
-            Ok(_) => {
-                counters.add(Counter::LocalRequest);
-                if let Some(index) = &self.index
-                    && let Some(slot) = index.get(&self.key, now)
-                {
-                    counters.add(Counter::LocalHit);
-                    self.trace.local = LayerTrace::Hit;
-                    return Ok(Begin::Hit(slot));
-                }
-                counters.add(Counter::LocalMiss);
-                self.trace.local = LayerTrace::Miss;
+        if local.is_ok() {
+            counters.add(Counter::LocalRequest);
+            if let Some(index) = &self.index
+                && let Some(slot) = index.get(&self.key, now)
+            {
+                counters.add(Counter::LocalHit);
+                self.trace.local = LayerTrace::Hit;
+                return Ok(Begin::Hit(slot));
             }
-            Err(reason) => {
-                counters.add(Counter::LocalDisabled);
-                self.trace.local = LayerTrace::Off(reason);
-            }
+            counters.add(Counter::LocalMiss);
+            self.trace.local = LayerTrace::Miss;
         }
 
         let flight = self.flights.lead(

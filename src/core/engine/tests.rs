@@ -229,6 +229,21 @@ fn a_value_the_local_layer_refused_stays_joinable_until_it_is_written() {
 }
 
 #[test]
+fn a_follower_skips_the_local_layer_as_its_leader_does() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &REMOTE);
+    let flight = read(&mut engine, use_case, "1", 0);
+    assert_eq!(begin(&mut engine, use_case, "1", 0), Begin::Join(flight));
+    let skipped = Trace {
+        local: LayerTrace::Off(OffReason::PolicyDisabled),
+        remote: LayerTrace::Absent,
+    };
+    assert_eq!(engine.trace(), skipped);
+    assert_eq!(counted(&engine, Counter::LocalDisabled), 2);
+    assert_eq!(counted(&engine, Counter::RemoteRequest), 1);
+}
+
+#[test]
 fn a_source_that_times_out_publishes_nothing() {
     let mut engine = engine();
     let use_case = register(&mut engine, "A", &BOTH);
