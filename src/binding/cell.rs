@@ -6,7 +6,6 @@ use std::rc::Rc;
 use super::clock::Clock;
 use super::codes::{self, Start};
 use super::lines::{Lines, flight_ticket};
-use crate::core::chain::ReadResult;
 use crate::core::engine::{Begin, CallOptions, Engine, UseCaseId};
 use crate::core::flight::FlightId;
 use crate::remote::{Client, Envelope, ReadRequest, RemoteError, WriteRequest};
@@ -58,7 +57,7 @@ impl EngineCell {
         match reader.submit(core, &self.clock, flight) {
             Ok(()) => Start::Read,
             Err(error) => {
-                core.read_settled(flight, ReadResult::Failed, self.clock.now());
+                core.read_refused(flight, self.clock.now());
                 self.refused.replace(Some(error));
                 Start::ReadRefused
             }

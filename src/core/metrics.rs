@@ -64,6 +64,11 @@ impl Counters {
         self.0[counter as usize] += 1;
     }
 
+    /// Uncounts an event that was counted and then did not come about.
+    pub const fn take_back(&mut self, counter: Counter) {
+        self.0[counter as usize] -= 1;
+    }
+
     /// How often the event was counted.
     #[must_use]
     pub const fn get(&self, counter: Counter) -> u64 {

@@ -110,6 +110,11 @@ impl Registry {
         self.counters(space).add(counter);
     }
 
+    pub(super) fn take_back(&mut self, id: UseCaseId, counter: Counter) {
+        let space = self.use_case(id).space;
+        self.counters(space).take_back(counter);
+    }
+
     pub(super) fn spaces(&self) -> &[Space] {
         &self.spaces
     }

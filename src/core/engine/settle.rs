@@ -24,6 +24,15 @@ impl Engine {
         self.after_read(id, verdict)
     }
 
+    /// The flight's read failed before it began, so nothing waits for its deadline.
+    pub fn read_refused(&mut self, id: FlightId, now: Nanos) {
+        if self.read_settled(id, ReadResult::Failed, now) != AfterRead::Stale
+            && let Some(use_case) = self.flight(id).map(|flight| flight.use_case)
+        {
+            self.registry.take_back(use_case, Counter::ReadDeadlineArmed);
+        }
+    }
+
     /// The flight's read deadline was reported due at `at`.
     pub fn read_due(&mut self, id: FlightId, at: Nanos) -> AfterRead {
         let Some(flight) = self.flights.get_mut(id) else {

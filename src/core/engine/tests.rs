@@ -244,6 +244,19 @@ fn a_follower_skips_the_local_layer_as_its_leader_does() {
 }
 
 #[test]
+fn a_read_that_never_began_has_failed_but_armed_no_deadline() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &REMOTE);
+    let flight = read(&mut engine, use_case, "1", 0);
+    engine.read_refused(flight, 0);
+    assert_eq!(engine.gauges().timers, 0);
+    assert_eq!(counted(&engine, Counter::ReadDeadlineArmed), 0);
+    assert_eq!(counted(&engine, Counter::ReadFailed), 1);
+    let settled = run_source(&mut engine, flight, MS);
+    assert!(matches!(settled, Settled::Accepted { write: false, .. }));
+}
+
+#[test]
 fn a_source_that_times_out_publishes_nothing() {
     let mut engine = engine();
     let use_case = register(&mut engine, "A", &BOTH);
