@@ -1,7 +1,13 @@
 import { isSealed, needsSealing, openEnvelope, sealEnvelope } from "./envelope";
 import { DialCacheRedisPayloadError, DialCacheRedisProtocolError } from "./errors";
 import type { RemoteLayer } from "./instance";
-import type { DialCacheRedisClient, RedisCachePayload, RedisReadContext, RedisWriteRequest } from "./redis-types";
+import type {
+  DialCacheRedisClient,
+  RedisCachePayload,
+  RedisReadContext,
+  RedisReadRequest,
+  RedisWriteRequest,
+} from "./redis-types";
 
 /** How a read through a caller's client ended, as the engine takes it. */
 export const READ_HIT = 0;
@@ -20,14 +26,14 @@ export interface ClientRead {
  */
 export function startClientRead(
   client: DialCacheRedisClient,
-  valueKey: string,
+  request: RedisReadRequest,
   timeoutMs: number,
   settled: (result: number, value: unknown) => void,
 ): ClientRead {
   const read = new Read(settled);
   let reply: unknown;
   try {
-    reply = client.read({ valueKey }, contextOf(read, timeoutMs));
+    reply = client.read(request, contextOf(read, timeoutMs));
   } catch (error) {
     read.settle(READ_FAILED, error);
     return read;

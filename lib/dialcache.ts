@@ -2,6 +2,7 @@ import { installedClock } from "./clock";
 import { DialCacheContext } from "./context";
 import { UseCaseIsAlreadyRegisteredError } from "./errors";
 import { Instance, type RemoteLayer } from "./instance";
+import { invalidate } from "./invalidation";
 import { guardLogger } from "./logger";
 import { guardMetrics } from "./metrics";
 import { Operations } from "./operation";
@@ -78,7 +79,7 @@ export class DialCache {
     requireFunction(fn, "cached()");
     const resolved = resolveCachedOptions(options);
     if (this.#registered.has(resolved.useCase)) throw new UseCaseIsAlreadyRegisteredError(resolved.useCase);
-    const operation = this.#operations.get(resolved.keyType, resolved.useCase);
+    const operation = this.#operations.get(resolved.keyType, resolved.useCase, resolved.trackForInvalidation);
     const useCase = new UseCase(this.#instance, operation, resolved);
     const lookup = useCase.lookup();
     this.#registered.add(resolved.useCase);
@@ -120,7 +121,7 @@ export class DialCache {
     requireFunction(load, "getOrLoad()");
     const resolved = resolveGetOrLoadOptions(options);
     const scope = this.#context.current();
-    const operation = this.#operations.get(resolved.keyType, resolved.useCase);
+    const operation = this.#operations.get(resolved.keyType, resolved.useCase, resolved.trackForInvalidation);
     if (scope === undefined) {
       operation.recorder.disabled("noop", "context");
       return plainCall(load, undefined, []) as Promise<V>;
@@ -134,9 +135,16 @@ export class DialCache {
     }
   }
 
-  /** Not available in this version. */
-  invalidateRemote(_keyType: string, _id: string | number | bigint, _futureBufferMs = 0): Promise<void> {
-    return Promise.reject(new TypeError("invalidateRemote() is not available in this version"));
+  /**
+   * Bars what was cached for an id, in Redis and in this process: its tracked entries, of every use case and with any
+   * arguments. To be called after the change at the source has been committed. Idempotent.
+   * @param futureBufferMs - How long after now values are still refused, in milliseconds: a whole number from 0 to
+   * 31,536,000,000. At least as long as a load that began before the change may take to write its value.
+   * @throws TypeError without Redis, DialCacheKeyError for an id that cannot be part of a tracked key, and whatever the
+   * Redis client rejects with.
+   */
+  async invalidateRemote(keyType: string, id: string | number | bigint, futureBufferMs = 0): Promise<void> {
+    await invalidate(this.#instance, keyType, id, futureBufferMs);
   }
 
   /** The flights of this instance that are not answered yet. */

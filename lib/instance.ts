@@ -2,6 +2,7 @@ import type { Clock } from "./clock";
 import type { Leaves } from "./config";
 import { DialCacheClosedError } from "./errors";
 import { expectReply, hub, type Listener } from "./hub";
+import { Invalidations } from "./invalidations";
 import type { DialCacheKey } from "./key";
 import type { Leader } from "./leader";
 import type { Logger } from "./logger";
@@ -48,6 +49,10 @@ export class Instance implements Listener {
   readonly flights: (Promise<unknown> | undefined)[] = [];
   /** Leaders that wait, by flight. */
   readonly waiting: (Leader | undefined)[] = [];
+
+  /** Whether `close()` was called. */
+  closed = false;
+  readonly invalidations = new Invalidations();
 
   readonly #timer: DeadlineTimer;
   #number = -1;
@@ -173,6 +178,7 @@ export class Instance implements Listener {
 
   /** Turns the Redis layer off; pending reads fail. */
   close(): void {
+    this.closed = true;
     if (this.remote === undefined) return;
     this.remote = undefined;
     this.tick();

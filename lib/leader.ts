@@ -22,6 +22,7 @@ import {
   WRITTEN,
 } from "./native";
 import { failureError } from "./redis-client";
+import type { RedisReadRequest } from "./redis-types";
 import { isThenable } from "./thenable";
 import type { Call, UseCase } from "./use-case";
 
@@ -30,6 +31,11 @@ const NOTHING = 0;
 const READING = 1;
 const SOURCING = 2;
 const WRITING = 3;
+
+/** How a write through a caller's client ended, as the engine takes it. */
+const WRITE_STORED = 0;
+const WRITE_FENCED = 1;
+const WRITE_REJECTED = 2;
 
 const MS_PER_SECOND = 1_000;
 
@@ -142,8 +148,7 @@ export class Leader {
 
   #readThroughClient(): void {
     const remote = this.#remote as RemoteLayer;
-    const valueKey = this.#instance.engine.valueKey(this.#flight);
-    this.#clientRead = startClientRead(remote.client, valueKey, this.#useCase.readTimeoutMs, (result, value) => {
+    this.#clientRead = startClientRead(remote.client, this.#keys(), this.#useCase.readTimeoutMs, (result, value) => {
       if (this.#waitsFor !== READING) return;
       this.#instance.tick();
       this.replied(this.#instance.engine.readSettled(this.#flight, result), value);
@@ -254,6 +259,7 @@ export class Leader {
       return;
     }
     this.#instance.writeBegun();
+    this.#value = value;
     if ((packed & JOINABLE) === 0) this.#instance.flights[this.#flight] = undefined;
     const write = this.#dump(value);
     this.#resolve(value);
@@ -355,32 +361,43 @@ export class Leader {
       return;
     }
     this.#instance.requested(false);
+    const value = this.#value;
     this.#wait(WRITING).then(() => {
-      if (this.#reply === WRITE_FAILED) this.#writeFailed(failureError(this.#value));
-      else if (this.#reply === WRITTEN) this.#writeOver();
+      if (this.#reply === WRITE_FAILED) {
+        this.#writeFailed(failureError(this.#value));
+      } else if (this.#reply === WRITTEN) {
+        this.#place(this.#value as number, value);
+        this.#writeOver();
+      }
     }, this.#reject);
   }
 
   #writeThroughClient(remote: RemoteLayer, payload: string | Uint8Array): void {
     const { engine } = this.#instance;
-    const request = {
-      valueKey: engine.valueKey(this.#flight),
-      cacheTtlMs: engine.remoteTtlMs(this.#flight),
-    };
-    const settled = (stored: boolean): void => {
+    const request = { ...this.#keys(), cacheTtlMs: engine.remoteTtlMs(this.#flight) };
+    const value = this.#value;
+    const settled = (result: number): void => {
       this.#instance.tick();
-      engine.writeSettled(this.#flight, stored);
+      this.#place(engine.writeSettled(this.#flight, result), value);
     };
     writeThroughClient(remote, request, payload).then(
       (stored) => {
-        settled(stored);
+        settled(stored ? WRITE_STORED : WRITE_FENCED);
         this.#writeOver();
       },
       (error: unknown) => {
-        settled(false);
+        settled(WRITE_REJECTED);
         this.#writeFailed(error);
       },
     );
+  }
+
+  /** The Redis keys of the value and, when tracked, of its watermark. */
+  #keys(): RedisReadRequest {
+    const { engine } = this.#instance;
+    const valueKey = engine.valueKey(this.#flight);
+    if (!this.#useCase.tracked) return { valueKey };
+    return { valueKey, watermarkKey: engine.watermarkKey(this.#flight) as string };
   }
 
   #writeFailed(error: unknown): void {

@@ -10,6 +10,8 @@ export interface Operation {
   readonly number: number;
   readonly keyType: string;
   readonly useCase: string;
+  /** Whether its values can be invalidated. */
+  readonly tracked: boolean;
   readonly recorder: Recorder;
   /** Names request-local values whose keys have no arguments. */
   readonly plain: object;
@@ -28,18 +30,19 @@ export class Operations {
     this.#instance = instance;
   }
 
-  get(keyType: string, useCase: string): Operation {
+  get(keyType: string, useCase: string, tracked: boolean): Operation {
     // The length keeps apart what the separator could not.
-    const name = `${keyType.length}${SEPARATOR}${keyType}${useCase}`;
+    const name = `${tracked}${keyType.length}${SEPARATOR}${keyType}${useCase}`;
     const known = this.#known.get(name);
     if (known !== undefined) return known;
     const { engine, logger, metrics, namespace } = this.#instance;
     const lookupClock = this.#instance.localTimings ? () => this.#instance.now() : undefined;
     const operation: Operation = {
       // Calls of inline operations bring their own options; these are never used.
-      number: engine.register({ keyType: keyType, useCase, call: { defaults: {}, readTimeoutMs: 1 } }),
+      number: engine.register({ keyType: keyType, useCase, tracked, call: { defaults: {}, readTimeoutMs: 1 } }),
       keyType,
       useCase,
+      tracked,
       recorder: new Recorder({ cacheNamespace: namespace, useCase, keyType }, metrics, logger, lookupClock),
       plain: {},
       withArgs: {},

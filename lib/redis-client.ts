@@ -107,30 +107,34 @@ export class RedisClient extends EventEmitter<{ status: [RedisClientStatus] }> i
    * @throws DialCacheRedisError when the time is over or Redis could not be asked, DialCacheClosedError.
    */
   read(request_: RedisReadRequest, context?: RedisReadContext): Promise<RedisCachePayload | null> {
-    return request((call) => native(this).read(call, request_.valueKey, context?.timeoutMs), payload);
+    return request(
+      (call) => native(this).read(call, request_.valueKey, request_.watermarkKey, context?.timeoutMs),
+      payload,
+    );
   }
 
   /**
-   * Stores a payload as it is. Resolves with true; the connection's end is its only limit in time.
+   * Stores a payload as it is. Resolves with false when the id was invalidated; the connection's end is its only limit
+   * in time.
    * @throws DialCacheRedisError when the server did not take it, DialCacheClosedError, DialCacheRedisPayloadError.
    */
   write(request_: RedisWriteRequest): Promise<boolean> {
-    const { valueKey, cacheTtlMs, value } = request_;
+    const { valueKey, watermarkKey, cacheTtlMs, value } = request_;
     if (typeof value !== "string" && !Buffer.isBuffer(value)) {
       return Promise.reject(new DialCacheRedisPayloadError("write() takes a string or a Buffer"));
     }
     return request(
-      (call) => native(this).write(call, valueKey, cacheTtlMs, value, Date.now()),
-      (reply, value_) => {
-        done(reply, value_);
-        return true;
+      (call) => native(this).write(call, valueKey, watermarkKey, cacheTtlMs, value, Date.now()),
+      (reply, stored) => {
+        done(reply, stored);
+        return stored as boolean;
       },
     );
   }
 
-  /** Not available in this version. */
-  invalidate(_request: RedisInvalidationRequest): Promise<void> {
-    return Promise.reject(new DialCacheRedisError("unsupported", "invalidate() is not available in this version"));
+  /** Raises a watermark, never lowers it. Waits up to `responseTimeoutMs` for a connection and retries once. */
+  invalidate({ watermarkKey, futureBufferMs }: RedisInvalidationRequest): Promise<void> {
+    return request((call) => native(this).invalidate(call, watermarkKey, futureBufferMs), done);
   }
 
   /** Ends the client: what is pending is rejected, later requests fail at once. Later calls do nothing. */

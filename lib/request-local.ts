@@ -1,9 +1,12 @@
 import type { RequestScope } from "./context";
+import type { Instance } from "./instance";
 import type { NormalizedKey } from "./key";
 import type { Operation } from "./operation";
 
 interface Entry {
   readonly promise: Promise<unknown>;
+  /** The instance's count of invalidations when the load began. */
+  readonly since: number;
   /** Whether this is a value, and no longer a flight. */
   settled: boolean;
 }
@@ -15,6 +18,7 @@ const SEPARATOR = "\0";
  * brings, which the scope then keeps. The maps belong to the outermost `enable()` scope and go with it.
  */
 export function callThroughMemo(
+  instance: Instance,
   operation: Operation,
   scope: RequestScope,
   key: NormalizedKey,
@@ -24,16 +28,19 @@ export function callThroughMemo(
   // A provider may have answered after its scope was over.
   if (!scope.open) return load();
   const { counts } = operation.recorder;
-  const since = operation.recorder.lookupBegun();
+  const lookupBegun = operation.recorder.lookupBegun();
   const values = valuesOf(scope, key.args === "" ? operation.plain : operation.withArgs);
   // Arguments are percent-encoded: they never hold the separator.
   const name = key.args === "" ? key.id : key.args + SEPARATOR + key.id;
-  const known = values.get(name);
+  const found = values.get(name);
+  const invalidated =
+    found !== undefined && operation.tracked && instance.invalidations.latest(operation.keyType, key.id) > found.since;
+  const known = invalidated ? undefined : found;
   if (known?.settled === false && coalesce) {
     operation.recorder.coalesced("request_local");
     return known.promise;
   }
-  operation.recorder.lookedUp("request_local", since);
+  operation.recorder.lookedUp("request_local", lookupBegun);
   counts.requestLocalRequests += 1;
   operation.recorder.request("request_local");
   if (known?.settled === true) {
@@ -43,8 +50,9 @@ export function callThroughMemo(
   counts.requestLocalMisses += 1;
   operation.recorder.miss("request_local");
 
+  const since = instance.invalidations.count;
   const promise = load();
-  const entry: Entry = { promise, settled: false };
+  const entry: Entry = { promise, since, settled: false };
   if (coalesce) values.set(name, entry);
   promise.then(
     () => {

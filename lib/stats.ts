@@ -41,6 +41,8 @@ export interface UseCaseStats {
   readonly writes: {
     /** Taken by the server. */
     readonly ok: number;
+    /** Refused because the id had been invalidated. */
+    readonly fenced: number;
     readonly failed: number;
     /** Kept back because the read had failed. */
     readonly skipped: number;
@@ -105,8 +107,10 @@ export function coalescingState(instance: Instance): CoalescingState {
 function useCases(instance: Instance, operations: Iterable<Operation>): Record<string, UseCaseStats> {
   const counted = instance.engine.counters();
   const stats: Record<string, UseCaseStats> = Object.create(null);
-  for (const { keyType, useCase, recorder } of operations) {
-    const native = counted.find((counters) => counters.useCase === useCase && counters.keyType === keyType);
+  for (const { keyType, useCase, tracked, recorder } of operations) {
+    const native = counted.find(
+      (counters) => counters.useCase === useCase && counters.keyType === keyType && counters.tracked === tracked,
+    );
     if (native === undefined) continue;
     const { counts } = recorder;
     // Inline operations may give one name to two key types.
@@ -127,7 +131,12 @@ function useCases(instance: Instance, operations: Iterable<Operation>): Record<s
       readTimeouts: native.readTimeouts,
       fallbackTimeouts: native.sourceTimeouts,
       sourceCalls: native.sourceCalls,
-      writes: { ok: native.writesOk, failed: native.writesFailed, skipped: native.writesSkipped },
+      writes: {
+        ok: native.writesOk,
+        fenced: native.writesFenced,
+        failed: native.writesFailed,
+        skipped: native.writesSkipped,
+      },
     };
   }
   return stats;

@@ -45,6 +45,8 @@ export class UseCase {
   readonly fallbackTimeoutMs: number | undefined;
   readonly serializer: Serializer<unknown>;
   readonly recorder: Recorder;
+  /** Whether its values can be invalidated. */
+  readonly tracked: boolean;
 
   readonly #operation: Operation;
   readonly #options: ResolvedUseCase;
@@ -57,6 +59,7 @@ export class UseCase {
     this.fallbackTimeoutMs = options.fallbackTimeoutMs;
     this.serializer = options.serializer ?? instance.remote?.serializer ?? JSON_SERIALIZER;
     this.recorder = operation.recorder;
+    this.tracked = operation.tracked;
     this.#operation = operation;
     this.#options = options;
     this.#call = {
@@ -75,7 +78,7 @@ export class UseCase {
     if (provider !== undefined || clock !== undefined || this.recorder.observed) return undefined;
     const { defaults, keyType, useCase } = this.#options;
     if (defaults.requestLocal === true || !isWellFormed(keyType)) return undefined;
-    return engine.lookupFunction(engine.register({ keyType, useCase, call: this.#call }));
+    return engine.lookupFunction(engine.register({ keyType, useCase, tracked: this.tracked, call: this.#call }));
   }
 
   /** A call in an enabled scope, by what its key selector returned. */
@@ -150,7 +153,7 @@ export class UseCase {
     if ((runtime?.requestLocal ?? defaults.requestLocal) !== true) return this.#shared(key, runtime, call, "noop");
     const coalesce = runtime?.coalesce ?? defaults.coalesce ?? true;
     const load = (): Promise<unknown> => this.#shared(key, runtime, call, "request_local");
-    return callThroughMemo(this.#operation, scope, key, coalesce, load);
+    return callThroughMemo(this.instance, this.#operation, scope, key, coalesce, load);
   }
 
   /** The layers below the request: process-local, flights, Redis. */

@@ -15,9 +15,10 @@ use napi_derive::napi;
 use super::codes::{self, Reply};
 use super::lines::{Addressee, Lines, addressee};
 use crate::core::chain::ReadResult;
+use crate::core::engine::WriteResult;
 use crate::core::envelope::Payload;
 use crate::core::flight::FlightId;
-use crate::remote::{Event, ReadOutcome, RemoteError, Ticket};
+use crate::remote::{Event, ReadOutcome, RemoteError, Ticket, Written};
 
 const CALL: i32 = -1;
 const STATUS: i32 = -2;
@@ -123,25 +124,13 @@ impl<'env, 'lines> Batch<'env, 'lines> {
             }
             Event::Write { ticket, outcome, .. } => {
                 self.lines.release();
-                let stored = outcome.as_ref().is_ok_and(|written| written.accepted);
-                let reply = if outcome.is_ok() {
-                    Reply::Written
-                } else {
-                    Reply::WriteFailed
-                } as i32;
                 match addressee(ticket) {
-                    Addressee::Call(call) => self.push_failure(CALL, call, reply, outcome.err()),
+                    Addressee::Call(call) => self.push_written(call, outcome),
                     Addressee::Flight {
                         engine,
                         flight,
                         generation,
-                    } => {
-                        let reply = self.tell(engine, flight, generation, |core, _| {
-                            core.write_settled(flight, stored);
-                            reply
-                        });
-                        self.push_failure(i32::from(engine), flight.0, reply, outcome.err())
-                    }
+                    } => self.push_flight_written(engine, flight, generation, outcome),
                 }
             }
             Event::Invalidate { ticket, outcome, .. } | Event::Ready { ticket, outcome } => {
@@ -171,6 +160,41 @@ impl<'env, 'lines> Batch<'env, 'lines> {
         match core.flight(flight) {
             Some(current) if current.generation == generation => what(&mut core, &cell.clock),
             _ => Reply::Stale as i32,
+        }
+    }
+
+    fn push_flight_written(
+        &mut self,
+        engine: u16,
+        flight: FlightId,
+        generation: u32,
+        outcome: Result<Written, RemoteError>,
+    ) -> napi::Result<()> {
+        let result = match &outcome {
+            Ok(written) if written.accepted => WriteResult::Stored,
+            Ok(_) => WriteResult::Fenced,
+            Err(_) => WriteResult::Failed,
+        };
+        let mut packed = codes::NO_SLOT;
+        let reply = self.tell(engine, flight, generation, |core, clock| {
+            packed = codes::placed(core.write_settled(flight, result, clock.now()), core);
+            (if outcome.is_ok() {
+                Reply::Written
+            } else {
+                Reply::WriteFailed
+            }) as i32
+        });
+        match outcome {
+            Ok(_) => self.push(i32::from(engine), flight.0, reply, packed),
+            Err(error) => self.push_failure(i32::from(engine), flight.0, reply, Some(error)),
+        }
+    }
+
+    /// Whether a client's own write was stored, or fenced off.
+    fn push_written(&mut self, call: u32, outcome: Result<Written, RemoteError>) -> napi::Result<()> {
+        match outcome {
+            Ok(written) => self.push(CALL, call, Reply::Written as i32, written.accepted),
+            Err(error) => self.push_failure(CALL, call, Reply::WriteFailed as i32, Some(error)),
         }
     }
 

@@ -72,7 +72,7 @@ impl Reader {
         };
         let request = ReadRequest {
             value_key: core.value_key(id).unwrap_or_default(),
-            watermark_key: None,
+            watermark_key: core.watermark_key(id),
             envelope: Envelope::Ours,
             deadline: flight
                 .chain

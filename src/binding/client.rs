@@ -11,8 +11,8 @@ use super::engine::{millis, whole};
 use super::lines::{Lines, call_ticket};
 use crate::core::envelope::{Compression, Payload};
 use crate::remote::{
-    Client, Credentials, Envelope, Lateness, Options, ReadRequest, Reconnect, RemoteError, Secret, TlsOptions,
-    WriteRequest,
+    Client, Credentials, Envelope, InvalidateRequest, Lateness, Options, ReadRequest, Reconnect, RemoteError, Secret,
+    TlsOptions, WriteRequest,
 };
 
 /// How payloads are compressed.
@@ -159,11 +159,17 @@ impl NativeClient {
 
     /// Reads a value. A failure that is known at once is returned, and no event follows.
     #[napi(catch_unwind)]
-    pub fn read(&self, call: u32, value_key: String, timeout_ms: Option<f64>) -> Option<Failure> {
+    pub fn read(
+        &self,
+        call: u32,
+        value_key: String,
+        watermark_key: Option<String>,
+        timeout_ms: Option<f64>,
+    ) -> Option<Failure> {
         let deadline = timeout_ms.and_then(|ms| Instant::now().checked_add(millis(ms)));
         let request = ReadRequest {
             value_key,
-            watermark_key: None,
+            watermark_key,
             deadline,
             envelope: Envelope::Callers,
         };
@@ -176,13 +182,14 @@ impl NativeClient {
         &self,
         call: u32,
         value_key: String,
+        watermark_key: Option<String>,
         ttl_ms: f64,
         payload: Either<String, Buffer>,
         created_at_ms: f64,
     ) -> Option<Failure> {
         let request = WriteRequest {
             value_key,
-            watermark_key: None,
+            watermark_key,
             ttl_ms: whole(ttl_ms),
             payload: to_payload(payload),
             envelope: Envelope::Callers,
@@ -190,6 +197,16 @@ impl NativeClient {
             created_at_ms: whole(created_at_ms),
         };
         self.accepted(self.client.write(call_ticket(call), request))
+    }
+
+    /// Raises a watermark. A failure that is known at once is returned, and no event follows.
+    #[napi(catch_unwind)]
+    pub fn invalidate(&self, call: u32, watermark_key: String, future_buffer_ms: f64) -> Option<Failure> {
+        let request = InvalidateRequest {
+            watermark_key,
+            future_buffer_ms: whole(future_buffer_ms),
+        };
+        self.accepted(self.client.invalidate(call_ticket(call), request))
     }
 
     /// Waits for a connection. A failure that is known at once is returned, and no event follows.

@@ -6,7 +6,7 @@
 use napi_derive::napi;
 
 use crate::core::chain::AfterRead;
-use crate::core::engine::{Due, LayerTrace, Settled, Trace};
+use crate::core::engine::{Due, Engine, LayerTrace, Settled, Trace};
 use crate::core::flight::FlightId;
 use crate::core::local::Slot;
 use crate::core::policy::OffReason;
@@ -123,6 +123,16 @@ pub const fn settled(settled: Settled, timer: bool, freed: bool) -> i32 {
         Settled::TimedOut => Refusal::TimedOut as i32,
         Settled::Stale => Refusal::Stale as i32,
     }
+}
+
+/// Packs where a value was placed that is settled otherwise.
+pub fn placed(slot: Option<Slot>, engine: &Engine) -> i32 {
+    let placed = Settled::Accepted {
+        slot,
+        write: false,
+        joinable: false,
+    };
+    settled(placed, engine.timer_changed(), engine.has_freed())
 }
 
 const fn flag(set: bool, bit: i32) -> i32 {

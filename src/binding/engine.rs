@@ -19,7 +19,7 @@ use super::lines::Lines;
 use super::policy::PolicyLeaves;
 use super::raw;
 use crate::core::chain::ReadResult;
-use crate::core::engine::{CallOptions, Engine, EngineOptions, Settled, UseCaseId, UseCaseOptions};
+use crate::core::engine::{CallOptions, Engine, EngineOptions, UseCaseId, UseCaseOptions, WriteResult};
 use crate::core::flight::FlightId;
 use crate::core::local::Eviction;
 use crate::core::policy::Leaves;
@@ -61,6 +61,8 @@ pub struct UseCaseConfig {
     pub key_type: String,
     /// The use case's name.
     pub use_case: String,
+    /// Whether its values can be invalidated.
+    pub tracked: bool,
     /// What its calls are made with, unless one brings its own.
     pub call: CallConfig,
 }
@@ -159,6 +161,7 @@ impl NativeEngine {
         let options = UseCaseOptions {
             key_type: &config.key_type,
             use_case: &config.use_case,
+            tracked: config.tracked,
             call: config.call.into(),
         };
         let registered = self.cell.core.borrow_mut().register(&options);
@@ -221,12 +224,7 @@ impl NativeEngine {
         let now = self.cell.clock.now();
         let mut core = self.cell.core.borrow_mut();
         let slot = core.loaded(FlightId(flight), now);
-        let settled = Settled::Accepted {
-            slot,
-            write: false,
-            joinable: false,
-        };
-        codes::settled(settled, core.timer_changed(), core.has_freed())
+        codes::placed(slot, &core)
     }
 
     /// The flight's source begins. Whether the timer must be set anew.
@@ -255,13 +253,13 @@ impl NativeEngine {
         let mut core = self.cell.core.borrow_mut();
         let reader = self.cell.reader.borrow();
         let (Some(reader), Some(current)) = (&*reader, core.flight(id)) else {
-            core.write_settled(id, false);
+            core.write_settled(id, WriteResult::Failed, self.cell.clock.now());
             return None;
         };
         let generation = current.generation;
         let request = WriteRequest {
             value_key: core.value_key(id).unwrap_or_default(),
-            watermark_key: None,
+            watermark_key: core.watermark_key(id),
             ttl_ms: current.remote_ttl_ms,
             payload: to_payload(payload),
             envelope: Envelope::Ours,
@@ -271,7 +269,7 @@ impl NativeEngine {
         match reader.write(id, generation, request) {
             Ok(()) => None,
             Err(error) => {
-                core.write_settled(id, false);
+                core.write_settled(id, WriteResult::Failed, self.cell.clock.now());
                 Some(error.into())
             }
         }
@@ -283,10 +281,33 @@ impl NativeEngine {
         self.cell.core.borrow_mut().dump_failed(FlightId(flight));
     }
 
-    /// A write that JavaScript made has settled.
+    /// A write that JavaScript made has settled: 0 stored, 1 fenced, anything else a failure. Answers like
+    /// `sourceSettled`: a tracked value may have been placed.
     #[napi(catch_unwind)]
-    pub fn write_settled(&self, flight: u32, stored: bool) {
-        self.cell.core.borrow_mut().write_settled(FlightId(flight), stored);
+    pub fn write_settled(&self, flight: u32, result: u32) -> i32 {
+        let result = match result {
+            0 => WriteResult::Stored,
+            1 => WriteResult::Fenced,
+            _ => WriteResult::Failed,
+        };
+        let now = self.cell.clock.now();
+        let mut core = self.cell.core.borrow_mut();
+        let slot = core.write_settled(FlightId(flight), result, now);
+        codes::placed(slot, &core)
+    }
+
+    /// The Redis key of the watermark of a flight's id; absent for untracked keys.
+    #[napi(catch_unwind)]
+    pub fn watermark_key(&self, flight: u32) -> Option<String> {
+        self.cell.core.borrow().watermark_key(FlightId(flight))
+    }
+
+    /// An id was invalidated: drops its tracked entries here and bars what is being loaded for it. Answers the
+    /// watermark's Redis key.
+    #[napi(catch_unwind)]
+    pub fn invalidate(&self, key_type: String, id: String) -> napi::Result<String> {
+        let key = self.cell.core.borrow_mut().invalidate(&key_type, &id);
+        key.map_err(|error| napi::Error::from_reason(error.to_string()))
     }
 
     /// How long Redis keeps the flight's value, in milliseconds.

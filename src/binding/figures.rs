@@ -31,6 +31,8 @@ pub struct UseCaseCounters {
     pub key_type: String,
     /// The use case's name.
     pub use_case: String,
+    /// Whether its values can be invalidated.
+    pub tracked: bool,
     pub local_requests: f64,
     pub local_hits: f64,
     pub local_misses: f64,
@@ -45,6 +47,7 @@ pub struct UseCaseCounters {
     pub source_calls: f64,
     pub source_timeouts: f64,
     pub writes_ok: f64,
+    pub writes_fenced: f64,
     pub writes_failed: f64,
     pub writes_skipped: f64,
 }
@@ -69,7 +72,7 @@ pub fn gauges(engine: &Engine, now: Nanos) -> EngineGauges {
 pub fn counters(engine: &Engine) -> Vec<UseCaseCounters> {
     engine
         .counters()
-        .map(|(key_type, use_case, counters)| of_use_case(key_type, use_case, counters))
+        .map(|(key_type, use_case, tracked, counters)| of_use_case(key_type, use_case, tracked, counters))
         .collect()
 }
 
@@ -77,11 +80,12 @@ pub fn counters(engine: &Engine) -> Vec<UseCaseCounters> {
     clippy::cast_precision_loss,
     reason = "JavaScript's numbers; counts stay far below 2^53"
 )]
-fn of_use_case(key_type: &str, use_case: &str, counters: &Counters) -> UseCaseCounters {
+fn of_use_case(key_type: &str, use_case: &str, tracked: bool, counters: &Counters) -> UseCaseCounters {
     let get = |counter| counters.get(counter) as f64;
     UseCaseCounters {
         key_type: key_type.into(),
         use_case: use_case.into(),
+        tracked,
         local_requests: get(Counter::LocalRequest),
         local_hits: get(Counter::LocalHit),
         local_misses: get(Counter::LocalMiss),
@@ -96,6 +100,7 @@ fn of_use_case(key_type: &str, use_case: &str, counters: &Counters) -> UseCaseCo
         source_calls: get(Counter::SourceCall),
         source_timeouts: get(Counter::SourceTimeout),
         writes_ok: get(Counter::WriteOk),
+        writes_fenced: get(Counter::WriteFenced),
         writes_failed: get(Counter::WriteFailed),
         writes_skipped: get(Counter::WriteSkipped),
     }

@@ -83,18 +83,27 @@ pub struct Chain {
     step: Step,
     learned: Learned,
     local: bool,
+    tracked: bool,
+    barred: bool,
 }
 
 impl Chain {
     /// A chain that has yet to do anything. `local` says that the process-local layer was an
-    /// active miss and wants the value.
+    /// active miss and wants the value; `tracked` that the value can be invalidated.
     #[must_use]
-    pub const fn new(local: bool) -> Self {
+    pub const fn new(local: bool, tracked: bool) -> Self {
         Self {
             step: Step::Start,
             learned: Learned::Nothing,
             local,
+            tracked,
+            barred: false,
         }
+    }
+
+    /// The id was invalidated: what was loaded before must not enter the process-local layer.
+    pub const fn bar(&mut self) {
+        self.barred = true;
     }
 
     /// The Redis read begins now and may be waited for until `deadline`.
@@ -148,7 +157,7 @@ impl Chain {
     pub const fn loaded(&mut self) -> Publication {
         self.step = Step::Answered;
         Publication {
-            local: self.local,
+            local: self.local && !self.barred,
             remote: false,
         }
     }
@@ -170,9 +179,21 @@ impl Chain {
             return AfterSource::TimedOut;
         }
         AfterSource::Accept(Publication {
-            local: self.local,
+            local: self.local && !self.barred && self.is_safe_locally(),
             remote: matches!(self.learned, Learned::Replaceable),
         })
+    }
+
+    /// A failed read says nothing about the watermark, and before the stamp nobody knows whether the
+    /// value was invalidated while it was loaded. Without a Redis layer there is no watermark to ask.
+    const fn is_safe_locally(&self) -> bool {
+        !self.tracked || matches!(self.learned, Learned::Nothing)
+    }
+
+    /// Whether the process-local layer takes the value once the server has accepted its stamp.
+    #[must_use]
+    pub const fn publishes_when_stamped(&self) -> bool {
+        self.local && self.tracked && !self.barred && matches!(self.learned, Learned::Replaceable)
     }
 
     /// A timer says it is `at`. `Stale` when the deadline has not come or the source is over.
@@ -215,7 +236,7 @@ mod tests {
     use super::*;
 
     fn reading(local: bool) -> Chain {
-        let mut chain = Chain::new(local);
+        let mut chain = Chain::new(local, false);
         chain.read_started(50);
         chain
     }
@@ -317,7 +338,7 @@ mod tests {
     #[test]
     fn without_a_read_nothing_is_written() {
         assert_eq!(
-            publication(&mut Chain::new(true)),
+            publication(&mut Chain::new(true, false)),
             Publication {
                 local: true,
                 remote: false
@@ -327,15 +348,85 @@ mod tests {
 
     #[test]
     fn the_source_has_a_deadline_of_its_own() {
-        let mut chain = Chain::new(true);
+        let mut chain = Chain::new(true, false);
         chain.source_started(Some(10));
         assert_eq!(chain.source_due(9), AfterSource::Stale);
         assert_eq!(chain.source_settled(10), AfterSource::TimedOut);
         assert_eq!(chain.source_settled(11), AfterSource::Stale);
 
-        let mut chain = Chain::new(true);
+        let mut chain = Chain::new(true, false);
         chain.source_started(Some(10));
         assert_eq!(chain.source_due(10), AfterSource::TimedOut);
         assert_eq!(chain.source_settled(11), AfterSource::Stale);
+    }
+
+    fn tracked() -> Chain {
+        let mut chain = Chain::new(true, true);
+        chain.read_started(50);
+        chain
+    }
+
+    #[test]
+    fn a_tracked_value_enters_the_local_layer_with_its_stamp_and_not_before() {
+        let mut chain = tracked();
+        chain.read_settled(ReadResult::Miss, 1);
+        assert_eq!(
+            publication(&mut chain),
+            Publication {
+                local: false,
+                remote: true
+            }
+        );
+        assert!(chain.publishes_when_stamped());
+    }
+
+    #[test]
+    fn a_failed_tracked_read_publishes_nothing_at_all() {
+        for due in [true, false] {
+            let mut chain = tracked();
+            if due {
+                chain.read_due(50);
+            } else {
+                chain.read_settled(ReadResult::Failed, 1);
+            }
+            assert_eq!(publication(&mut chain), Publication::default());
+            assert!(!chain.publishes_when_stamped());
+        }
+    }
+
+    #[test]
+    fn a_tracked_hit_is_published_unless_its_id_was_invalidated_meanwhile() {
+        for barred in [false, true] {
+            let mut chain = tracked();
+            chain.read_settled(ReadResult::Hit, 1);
+            if barred {
+                chain.bar();
+            }
+            assert_eq!(
+                chain.loaded(),
+                Publication {
+                    local: !barred,
+                    remote: false
+                }
+            );
+        }
+    }
+
+    #[test]
+    fn an_invalidation_during_the_load_keeps_the_value_out_of_the_local_layer() {
+        let mut chain = tracked();
+        chain.read_settled(ReadResult::Miss, 1);
+        chain.bar();
+        assert_eq!(
+            publication(&mut chain),
+            Publication {
+                local: false,
+                remote: true
+            }
+        );
+        assert!(!chain.publishes_when_stamped());
+        let mut without_redis = Chain::new(true, true);
+        without_redis.bar();
+        assert_eq!(publication(&mut without_redis), Publication::default());
     }
 }

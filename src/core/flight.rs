@@ -30,6 +30,8 @@ pub struct Flight {
     pub local_ttl: Nanos,
     /// Lifetime of the value in Redis, in milliseconds.
     pub remote_ttl_ms: u64,
+    /// What it is invalidated with; 0 for untracked keys.
+    pub group: u64,
     /// When the leader began.
     pub started_at: Nanos,
     /// How long it waits for Redis.
@@ -118,6 +120,7 @@ impl Flights {
             chain: flight.chain,
             local_ttl: flight.local_ttl,
             remote_ttl_ms: flight.remote_ttl_ms,
+            group: flight.group,
             started_at: flight.started_at,
             read_timeout: flight.read_timeout,
             source_timeout: flight.source_timeout,
@@ -163,6 +166,20 @@ impl Flights {
         if self.by_key.get(&key) == Some(&id.0) {
             self.by_key.remove(&key);
         }
+    }
+
+    /// A group was invalidated: nobody joins its flights any more, and what they load stays out of
+    /// the process-local layer. Answers the flights.
+    pub fn bar(&mut self, group: u64) -> Vec<FlightId> {
+        let flights = self.iter().filter(|(_, flight)| flight.group == group);
+        let barred: Vec<FlightId> = flights.map(|(id, _)| id).collect();
+        for id in &barred {
+            self.unlist(*id);
+            if let Some(flight) = self.get_mut(*id) {
+                flight.chain.bar();
+            }
+        }
+        barred
     }
 
     /// The flight is over and its number free.
@@ -223,6 +240,8 @@ pub struct NewFlight {
     pub local_ttl: Nanos,
     /// Lifetime of the value in Redis, in milliseconds.
     pub remote_ttl_ms: u64,
+    /// What it is invalidated with; 0 for untracked keys.
+    pub group: u64,
     /// Now.
     pub started_at: Nanos,
     /// How long the leader waits for Redis.

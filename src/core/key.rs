@@ -100,6 +100,17 @@ impl KeyScheme {
         self.tracked
     }
 
+    /// Whether an id can be part of these keys.
+    ///
+    /// # Errors
+    /// When a tracked key's id holds a brace.
+    pub fn check_id(&self, id: &str) -> Result<(), KeyError> {
+        if self.tracked && has_brace(id) {
+            return Err(KeyError::BraceInId);
+        }
+        Ok(())
+    }
+
     /// Appends the logical key: the identity of a call in flights, in the local index and for ramps.
     ///
     /// `args` is empty or `?name=value&...`, already sorted and encoded.

@@ -4,6 +4,7 @@
 //! a hit hands out the same object again. Whoever holds the array takes [`LocalIndex::take_freed`]
 //! and clears those places; only then is a slot given to another key.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -36,13 +37,11 @@ pub enum Eviction {
     TinyLfu,
 }
 
+type Key = Box<[u8]>;
+
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     expires_at: u64,
-    #[expect(
-        dead_code,
-        reason = "read by invalidation of a whole id, which comes with tracked keys"
-    )]
     group: u64,
     slot: Slot,
 }
@@ -52,10 +51,20 @@ struct Entry {
 struct Freed {
     any: AtomicBool,
     slots: Mutex<Vec<Slot>>,
+    /// Keys of tracked entries that are gone, for [`Groups`] to forget.
+    ungrouped: Mutex<Vec<(u64, Arc<Key>)>>,
 }
 
 impl Freed {
     /// The whole of the eviction listener: moka drops one that panics for good.
+    fn note(&self, key: Arc<Key>, entry: Entry) {
+        if entry.group != UNTRACKED {
+            let mut ungrouped = self.ungrouped.lock().unwrap_or_else(PoisonError::into_inner);
+            ungrouped.push((entry.group, key));
+        }
+        self.push(entry.slot);
+    }
+
     fn push(&self, slot: Slot) {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         slots.push(slot);
@@ -73,12 +82,41 @@ impl Freed {
     }
 }
 
+/// The group of entries that are never removed together.
+pub const UNTRACKED: u64 = 0;
+
+/// Which tracked keys share a group. Two groups of one number lose their entries together, which
+/// costs a load and nothing else.
+#[derive(Default)]
+struct Groups(HashMap<u64, HashSet<Key, RandomState>, RandomState>);
+
+impl Groups {
+    fn add(&mut self, group: u64, key: &[u8]) {
+        self.0.entry(group).or_default().insert(key.into());
+    }
+
+    fn remove(&mut self, group: u64, key: &[u8]) {
+        if let Some(keys) = self.0.get_mut(&group) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.0.remove(&group);
+            }
+        }
+    }
+
+    fn take(&mut self, group: u64) -> HashSet<Key, RandomState> {
+        self.0.remove(&group).unwrap_or_default()
+    }
+}
+
 /// A bounded map from key to slot and expiry.
 pub struct LocalIndex {
-    cache: Cache<Box<[u8]>, Entry, RandomState>,
+    cache: Cache<Key, Entry, RandomState>,
     freed: Arc<Freed>,
     /// Taken slots, ready for use.
     free: Vec<Slot>,
+    /// Which keys are removed together.
+    groups: Groups,
     /// Slots ever handed out; those below this are live, freed or free.
     created: u32,
     max_entries: u64,
@@ -99,12 +137,13 @@ impl LocalIndex {
                 Eviction::Lru => EvictionPolicy::lru(),
                 Eviction::TinyLfu => EvictionPolicy::tiny_lfu(),
             })
-            .eviction_listener(move |_, entry: Entry, _| listener.push(entry.slot))
+            .eviction_listener(move |key, entry: Entry, _| listener.note(key, entry))
             .build_with_hasher(RandomState::default());
         Self {
             cache,
             freed,
             free: Vec::new(),
+            groups: Groups::default(),
             created: 0,
             max_entries,
             eviction,
@@ -124,7 +163,7 @@ impl LocalIndex {
     }
 
     /// Gives `key` a slot until `expires_at` (nanoseconds), in place of one it has. `group` is the
-    /// number under which entries are removed together.
+    /// number under which entries are removed together, [`UNTRACKED`] for none.
     ///
     /// The index is within its bound again when this returns, so other slots, and with
     /// [`Eviction::TinyLfu`] the new one itself, may now be among the freed ones.
@@ -148,8 +187,28 @@ impl LocalIndex {
             slot,
         };
         self.cache.insert(key.into(), entry);
+        // After the insert: the entry it replaced has been noted as gone.
+        self.forget_gone();
+        if group != UNTRACKED {
+            self.groups.add(group, key);
+        }
         self.settle();
         slot
+    }
+
+    /// Removes every entry of a group.
+    pub fn remove_group(&mut self, group: u64) {
+        for key in self.groups.take(group) {
+            self.cache.invalidate(&key);
+        }
+        self.forget_gone();
+    }
+
+    fn forget_gone(&mut self) {
+        let mut gone = self.freed.ungrouped.lock().unwrap_or_else(PoisonError::into_inner);
+        for (group, key) in gone.drain(..) {
+            self.groups.remove(group, &key);
+        }
     }
 
     /// Whether `key`, just inserted, was kept. A refusal that is not decided yet counts as kept.

@@ -40,6 +40,8 @@ pub enum Counter {
     SourceTimeout,
     /// Redis writes accepted by the server.
     WriteOk,
+    /// Redis writes that an invalidation forbade.
+    WriteFenced,
     /// Redis writes that failed.
     WriteFailed,
     /// Accepted values that were kept out of Redis because their read had failed.

@@ -61,6 +61,17 @@ pub enum Settled {
     Stale,
 }
 
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteResult {
+    /// The server took it; a tracked value has its stamp.
+    Stored,
+    /// The id had been invalidated: nothing is stored.
+    Fenced,
+    /// It failed.
+    Failed,
+}
+
 /// What a due deadline means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {

@@ -6,6 +6,7 @@ use super::super::Nanos;
 use super::super::chain::Chain;
 use super::super::error::KeyError;
 use super::super::flight::NewFlight;
+use super::super::local::UNTRACKED;
 use super::super::metrics::Counter;
 use super::super::policy::{LayerPolicy, OffReason};
 use super::super::ramp;
@@ -36,6 +37,14 @@ impl Engine {
         } = *options.unwrap_or(&registered.call);
         let read_timeout = nanos(read_timeout);
         self.trace = Trace::default();
+        let scheme = &self.registry.space(space).scheme;
+        let tracked = scheme.tracked();
+        scheme.check_id(id)?;
+        let group = if tracked {
+            self.group_of(&self.registry.space(space).key_type, id)
+        } else {
+            UNTRACKED
+        };
         self.compose_key(space, id, args);
         let mut composed = false;
         let local = match self.index {
@@ -81,7 +90,8 @@ impl Engine {
             shared,
             NewFlight {
                 use_case,
-                chain: Chain::new(local.is_ok()),
+                chain: Chain::new(local.is_ok(), tracked),
+                group,
                 local_ttl: seconds(local.unwrap_or(0)),
                 remote_ttl_ms: u64::from(remote.and_then(Result::ok).unwrap_or(0)) * 1_000,
                 started_at: now,

@@ -11,13 +11,17 @@ mod settle;
 mod tests;
 mod timers;
 
-pub use answer::{Begin, Due, Gauges, LayerTrace, Settled, Timer, Trace};
+pub use answer::{Begin, Due, Gauges, LayerTrace, Settled, Timer, Trace, WriteResult};
 pub use registry::{CallOptions, UseCaseId, UseCaseOptions};
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
 
 use super::deadline::Deadlines;
 use super::error::KeyError;
 use super::flight::{Flight, FlightId, Flights};
-use super::local::{Eviction, LocalIndex, Slot};
+use super::local::{Eviction, LocalIndex, Slot, UNTRACKED};
 use super::metrics::{Counter, Counters};
 use registry::Registry;
 
@@ -48,6 +52,7 @@ pub struct Engine {
     deadlines: Deadlines,
     announced: Timer,
     registry: Registry,
+    groups: RandomState,
     trace: Trace,
     key: Vec<u8>,
     logical: String,
@@ -66,6 +71,7 @@ impl Engine {
             deadlines: Deadlines::default(),
             announced: Timer::default(),
             registry: Registry::new(options.namespace),
+            groups: RandomState::default(),
             trace: Trace::default(),
             key: Vec::new(),
             logical: String::new(),
@@ -101,6 +107,44 @@ impl Engine {
         scheme.value_key(part(), part())
     }
 
+    /// The Redis key of the watermark that a flight's value is checked against; `None` for an
+    /// untracked one.
+    #[must_use]
+    pub fn watermark_key(&self, id: FlightId) -> Option<String> {
+        let flight = self.flights.get(id)?;
+        let scheme = &self.registry.space_of(flight.use_case).scheme;
+        if !scheme.tracked() {
+            return None;
+        }
+        let text = &flight.key()[size_of::<u32>()..];
+        let id = text.split(|byte| *byte == ARGS).next().unwrap_or_default();
+        scheme.watermark_key(str::from_utf8(id).unwrap_or_default()).ok()
+    }
+
+    /// An id was invalidated: drops its tracked entries here, and bars what is being loaded for it.
+    /// Answers the watermark's Redis key.
+    ///
+    /// # Errors
+    /// When key type or id cannot be part of a tracked key.
+    pub fn invalidate(&mut self, key_type: &str, id: &str) -> Result<String, KeyError> {
+        let watermark_key = self.registry.watermark_key(key_type, id)?;
+        let group = self.group_of(key_type, id);
+        if let Some(index) = &mut self.index {
+            index.remove_group(group);
+        }
+        for flight in self.flights.bar(group) {
+            if self.flight(flight).is_some_and(|flight| flight.chain.is_answered()) {
+                self.deadlines.disarm(flight.0);
+            }
+        }
+        Ok(watermark_key)
+    }
+
+    /// Never [`UNTRACKED`].
+    fn group_of(&self, key_type: &str, id: &str) -> u64 {
+        self.groups.hash_one((key_type, id)).max(UNTRACKED + 1)
+    }
+
     /// The flight of this number.
     #[must_use]
     pub fn flight(&self, id: FlightId) -> Option<&Flight> {
@@ -129,10 +173,17 @@ impl Engine {
         }
     }
 
-    /// Key type, use case and counters of everything registered.
-    pub fn counters(&self) -> impl Iterator<Item = (&str, &str, &Counters)> {
+    /// Key type, use case, whether it is tracked, and counters of everything registered.
+    pub fn counters(&self) -> impl Iterator<Item = (&str, &str, bool, &Counters)> {
         let spaces = self.registry.spaces().iter();
-        spaces.map(|space| (&*space.key_type, &*space.use_case, &space.counters))
+        spaces.map(|space| {
+            (
+                &*space.key_type,
+                &*space.use_case,
+                space.scheme.tracked(),
+                &space.counters,
+            )
+        })
     }
 
     fn count(&mut self, id: UseCaseId, counter: Counter) {

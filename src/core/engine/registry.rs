@@ -19,6 +19,8 @@ pub struct UseCaseOptions<'a> {
     pub key_type: &'a str,
     /// The use case's name.
     pub use_case: &'a str,
+    /// Whether its values can be invalidated.
+    pub tracked: bool,
     /// What its calls are made with, unless one brings its own.
     pub call: CallOptions,
 }
@@ -51,6 +53,9 @@ pub(super) struct UseCase {
     pub(super) call: CallOptions,
 }
 
+/// The reserved use case name.
+const WATERMARK: &str = "watermark";
+
 pub(super) struct Registry {
     namespace: String,
     spaces: Vec<Space>,
@@ -67,7 +72,7 @@ impl Registry {
     }
 
     pub(super) fn add(&mut self, options: &UseCaseOptions<'_>) -> Result<UseCaseId, KeyError> {
-        let space = self.space_for(options.key_type, options.use_case)?;
+        let space = self.space_for(options.key_type, options.use_case, options.tracked)?;
         self.use_cases.push(UseCase {
             space,
             call: options.call,
@@ -75,18 +80,25 @@ impl Registry {
         Ok(UseCaseId(number(self.use_cases.len() - 1)))
     }
 
-    fn space_for(&mut self, key_type: &str, use_case: &str) -> Result<SpaceId, KeyError> {
-        let known = |space: &Space| *space.key_type == *key_type && *space.use_case == *use_case;
+    fn space_for(&mut self, key_type: &str, use_case: &str, tracked: bool) -> Result<SpaceId, KeyError> {
+        let known = |space: &Space| {
+            *space.key_type == *key_type && *space.use_case == *use_case && space.scheme.tracked() == tracked
+        };
         if let Some(position) = self.spaces.iter().position(known) {
             return Ok(SpaceId(number(position)));
         }
         self.spaces.push(Space {
-            scheme: KeyScheme::new(&self.namespace, key_type, use_case, false)?,
+            scheme: KeyScheme::new(&self.namespace, key_type, use_case, tracked)?,
             key_type: key_type.into(),
             use_case: use_case.into(),
             counters: Counters::default(),
         });
         Ok(SpaceId(number(self.spaces.len() - 1)))
+    }
+
+    /// The key under which an id's watermark is kept.
+    pub(super) fn watermark_key(&self, key_type: &str, id: &str) -> Result<String, KeyError> {
+        KeyScheme::new(&self.namespace, key_type, WATERMARK, true)?.watermark_key(id)
     }
 
     pub(super) fn use_case(&self, id: UseCaseId) -> &UseCase {

@@ -6,7 +6,7 @@ use super::super::flight::FlightId;
 use super::super::local::Slot;
 use super::super::metrics::Counter;
 use super::registry::UseCaseId;
-use super::{Engine, Settled};
+use super::{Engine, Settled, WriteResult};
 
 impl Engine {
     /// When the flight's read is given up.
@@ -155,7 +155,7 @@ impl Engine {
         let flight = self.flights.get(id)?;
         let index = self.index.as_mut()?;
         let expires_at = now.saturating_add(flight.local_ttl);
-        let slot = index.insert(flight.key(), expires_at, 0);
+        let slot = index.insert(flight.key(), expires_at, flight.group);
         // A value that was refused is not there for the next call: its flight must not end yet.
         index.keeps(flight.key()).then_some(slot)
     }
@@ -168,12 +168,23 @@ impl Engine {
         }
     }
 
-    /// The flight's Redis write settled; `stored` when the server took it. The flight is over.
-    pub fn write_settled(&mut self, id: FlightId, stored: bool) {
-        if let Some(use_case) = self.flight(id).map(|flight| flight.use_case) {
-            self.count(use_case, if stored { Counter::WriteOk } else { Counter::WriteFailed });
-            self.end(id);
-        }
+    /// The flight's Redis write settled. The flight is over; a tracked value that the server stamped
+    /// may enter the process-local layer now.
+    pub fn write_settled(&mut self, id: FlightId, outcome: WriteResult, now: Nanos) -> Option<Slot> {
+        let flight = self.flight(id)?;
+        let use_case = flight.use_case;
+        let publish = outcome == WriteResult::Stored && flight.chain.publishes_when_stamped();
+        self.count(
+            use_case,
+            match outcome {
+                WriteResult::Stored => Counter::WriteOk,
+                WriteResult::Fenced => Counter::WriteFenced,
+                WriteResult::Failed => Counter::WriteFailed,
+            },
+        );
+        let slot = self.publish_locally(id, publish, now);
+        self.end(id);
+        slot
     }
 
     fn end(&mut self, id: FlightId) {
