@@ -3,10 +3,8 @@ import { describe, expect, it } from "vitest";
 import { DialCacheKeyConfig } from "../lib/config";
 import { DialCacheKeyError } from "../lib/errors";
 import {
-  type CacheKeySpec,
   DialCacheKey,
   invalidationPrefix,
-  isPlainId,
   type KeyArgs,
   normalizeArgs,
   normalizeKeySpec,
@@ -198,13 +196,6 @@ describe("normalizeKeySpec", () => {
       },
     };
     expect(normalizeKeySpec({ id: "a", args }).args).toBe("?page=1");
-  });
-});
-
-describe("isPlainId", () => {
-  it("is true for strings only", () => {
-    const specs: CacheKeySpec[] = ["", "a", 1, 1n, { id: "a" }];
-    expect(specs.map(isPlainId)).toEqual([true, true, false, false, false]);
   });
 });
 

@@ -23,11 +23,6 @@ export interface NormalizedKey {
   readonly args: string;
 }
 
-/** Whether `spec` is its own id and has no arguments: such a key needs no work here, and its text is checked natively. */
-export function isPlainId(spec: unknown): spec is string {
-  return typeof spec === "string";
-}
-
 /**
  * Id and arguments of what a key selector returned.
  * @throws DialCacheKeyError when it identifies nothing, or would be confused with another key.

@@ -29,7 +29,6 @@ export const { FREED, TIMER, WRITE, JOINABLE, TRACE_BITS } = binding;
 export const JOIN = binding.Start.Join;
 export const READ = binding.Start.Read;
 export const READ_ELSEWHERE = binding.Start.ReadElsewhere;
-export const SOURCE = binding.Start.Source;
 export const READ_REFUSED = binding.Start.ReadRefused;
 export const KEY_ERROR = binding.Start.KeyError;
 
@@ -44,8 +43,6 @@ export const WRITE_FAILED = binding.Reply.WriteFailed;
 export const REFUSED_TIMED_OUT = binding.Refusal.TimedOut;
 export const REFUSED_STALE = binding.Refusal.Stale;
 
-export const DUE_READ = binding.DueKind.Read;
-export const DUE_SOURCE = binding.DueKind.Source;
 export const DUE_LINGER = binding.DueKind.Linger;
 
 export const LAYER_ABSENT = binding.Layer.Absent;

@@ -2,7 +2,7 @@
 export const MAX_TIMEOUT_MS = 2_147_483_647;
 
 /** Names an options object may have. */
-export interface OptionNames<Name extends string> {
+interface OptionNames<Name extends string> {
   readonly list: readonly Name[];
   readonly set: ReadonlySet<string>;
 }
@@ -43,7 +43,7 @@ export function readOptions<Name extends string>(
   return input as Readonly<Record<Name, unknown>>;
 }
 
-export function unknownOption(place: Place, name: string, known: readonly string[]): TypeError {
+function unknownOption(place: Place, name: string, known: readonly string[]): TypeError {
   const nearest = nearestName(name, known);
   const hint =
     nearest === undefined ? `known are ${known.join(", ")}` : `did you mean ${JSON.stringify(place.path + nearest)}?`;
@@ -75,6 +75,11 @@ export function refuseSecret(value: unknown, place: Place, name: string, rule: s
   const option = place.path + name;
   if (typeof value === "string") return invalid(RangeError, place, option, `${option} must be ${rule}`);
   return invalid(TypeError, place, option, `${option} must be ${rule}, got ${kindOf(value)}`);
+}
+
+/** Default for what was left out; null was not left out, and is refused by the check that follows. */
+export function undefinedOr(value: unknown, fallback: unknown): unknown {
+  return value === undefined ? fallback : value;
 }
 
 export function integer(

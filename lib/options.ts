@@ -12,8 +12,9 @@ import {
   type Place,
   readOptions,
   refuse,
+  undefinedOr,
 } from "./option-reader";
-import { type ResolvedRedis, resolveRedis, serializerOption, timeoutMs, undefinedOr } from "./redis-options";
+import { type ResolvedRedis, resolveRedis, serializerOption, timeoutMs } from "./redis-options";
 import type { Serializer } from "./serializer";
 import { isWellFormed } from "./text";
 import type { CacheConfigProvider, LocalPolicy } from "./types";

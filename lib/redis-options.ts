@@ -10,6 +10,7 @@ import {
   readOptions,
   refuse,
   refuseSecret,
+  undefinedOr,
   withMethods,
 } from "./option-reader";
 import type { DialCacheRedisClient, RedisCredentials } from "./redis-types";
@@ -151,11 +152,6 @@ function resolveBudgets(
     }),
     reconnect: resolveReconnect(reconnect, inside(place, "reconnect")),
   };
-}
-
-/** Default for what was left out; null was not left out, and is refused by the check that follows. */
-export function undefinedOr(value: unknown, fallback: unknown): unknown {
-  return value === undefined ? fallback : value;
 }
 
 function resolveCompression(value: unknown, place: Place): ResolvedCompression | undefined {
