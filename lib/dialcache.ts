@@ -8,6 +8,7 @@ import { guardMetrics } from "./metrics";
 import { Operations } from "./operation";
 import { integer, MAX_TIMEOUT_MS, optionNames, readOptions, undefinedOr } from "./option-reader";
 import { type ResolvedRedis, resolveCachedOptions, resolveDialCacheOptions, resolveGetOrLoadOptions } from "./options";
+import { type Call, plainCall } from "./plain-call";
 import { nativeOf, RedisClient } from "./redis-client";
 import type { Awaitable } from "./serializer";
 import { coalescingState, type DialCacheStats, snapshot } from "./stats";
@@ -90,23 +91,22 @@ export class DialCache {
       const scope = context.current();
       if (scope === undefined) {
         operation.recorder.disabled("noop", "context");
-        return plainCall(fn, this, args);
-      }
-      let spec: unknown;
-      try {
-        spec = cacheKey(...args);
-      } catch (error) {
-        return useCase.keyFailed(error, { fn, self: this, args });
+        return plainCall({ fn, self: this, args });
       }
       try {
+        let spec: unknown;
+        try {
+          spec = cacheKey(...args);
+        } catch (error) {
+          return useCase.keyFailed(error, { fn, self: this, args });
+        }
         if (lookup === undefined || typeof spec !== "string")
           return useCase.call(scope, spec, { fn, self: this, args });
         const answer = lookup(spec);
         if (answer < PLAIN_HIT) return slots[answer] as Promise<unknown>;
         return useCase.follow(answer, "noop", { fn, self: this, args });
       } catch (error) {
-        useCase.broken(error);
-        return plainCall(fn, this, args);
+        return useCase.broken(error, { fn, self: this, args });
       }
     } as CachedFn<Fn>;
   }
@@ -121,16 +121,16 @@ export class DialCache {
     const resolved = resolveGetOrLoadOptions(options);
     const scope = this.#context.current();
     const operation = this.#operations.get(resolved.keyType, resolved.useCase, resolved.trackForInvalidation);
+    const call: Call = { fn: load, self: undefined, args: [] };
     if (scope === undefined) {
       operation.recorder.disabled("noop", "context");
-      return plainCall(load, undefined, []) as Promise<V>;
+      return plainCall(call) as Promise<V>;
     }
     const useCase = new UseCase(this.#instance, operation, resolved);
     try {
-      return useCase.call(scope, resolved.key, { fn: load, self: undefined, args: [] }) as Promise<V>;
+      return useCase.call(scope, resolved.key, call) as Promise<V>;
     } catch (error) {
-      useCase.broken(error);
-      return plainCall(load, undefined, []) as Promise<V>;
+      return useCase.broken(error, call) as Promise<V>;
     }
   }
 
@@ -192,15 +192,6 @@ export class DialCache {
 const DRAIN = optionNames("timeoutMs");
 const DRAIN_MS = 10_000;
 const DISPOSE_DRAIN_MS = 1_000;
-
-/** A call as if there were no cache: always a promise, a synchronous throw rejects it. */
-function plainCall(fn: AnyFunction, self: unknown, args: unknown[]): Promise<unknown> {
-  try {
-    return Promise.resolve(Reflect.apply(fn, self, args));
-  } catch (error) {
-    return Promise.reject(error);
-  }
-}
 
 function requireFunction(fn: unknown, method: string): void {
   if (typeof fn !== "function")

@@ -39,7 +39,7 @@ export class Instance implements Listener {
   readonly localMaxSize: number;
   readonly localTimings: boolean;
   /** Asks the config provider; undefined without one. */
-  readonly provider: ((key: DialCacheKey) => Leaves | undefined | PromiseLike<Leaves | undefined>) | undefined;
+  readonly provider: ((key: DialCacheKey) => Leaves | undefined | Promise<Leaves | undefined>) | undefined;
   /** Undefined without Redis, and after `close()`. */
   remote: RemoteLayer | undefined;
 

@@ -21,10 +21,11 @@ import {
   WRITE_FAILED,
   WRITTEN,
 } from "./native";
+import type { Call } from "./plain-call";
 import { failureError } from "./redis-client";
 import type { RedisReadRequest } from "./redis-types";
 import { isThenable } from "./thenable";
-import type { Call, UseCase } from "./use-case";
+import type { UseCase } from "./use-case";
 
 /** What a leader waits for. Whatever else settles meanwhile is late, and ignored. */
 const NOTHING = 0;

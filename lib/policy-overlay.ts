@@ -9,11 +9,12 @@ import type { CacheConfigProvider } from "./types";
  */
 export function policyOverlay(
   provider: CacheConfigProvider | undefined,
-): ((key: DialCacheKey) => Leaves | undefined | PromiseLike<Leaves | undefined>) | undefined {
+): ((key: DialCacheKey) => Leaves | undefined | Promise<Leaves | undefined>) | undefined {
   if (provider === undefined) return undefined;
   return (key) => {
     const answer: unknown = provider(key);
-    return isThenable(answer) ? answer.then(leavesOf) : leavesOf(answer);
+    // Not its own `then`: what that returns is only a promise of the result when the thenable is a proper promise.
+    return isThenable(answer) ? Promise.resolve(answer).then(leavesOf) : leavesOf(answer);
   };
 }
 

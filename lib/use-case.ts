@@ -20,19 +20,11 @@ import {
 } from "./native";
 import type { Operation } from "./operation";
 import type { ResolvedUseCase } from "./options";
+import { type Call, plainCall } from "./plain-call";
 import type { Recorder } from "./recorder";
 import { callThroughMemo } from "./request-local";
 import { JsonSerializer, type Serializer } from "./serializer";
 import { isWellFormed } from "./text";
-import { isThenable } from "./thenable";
-import type { AnyFunction } from "./types";
-
-/** A caller's call: what to run when nothing is cached. */
-export interface Call {
-  readonly fn: AnyFunction;
-  readonly self: unknown;
-  readonly args: unknown[];
-}
 
 const LAYER_MASK = (1 << TRACE_BITS) - 1;
 const JSON_SERIALIZER: Serializer<unknown> = new JsonSerializer();
@@ -85,7 +77,7 @@ export class UseCase {
   call(scope: RequestScope, spec: unknown, call: Call): Promise<unknown> {
     const { provider } = this.instance;
     let key: NormalizedKey;
-    let runtime: Leaves | undefined | PromiseLike<Leaves | undefined>;
+    let runtime: Leaves | undefined | Promise<Leaves | undefined>;
     try {
       if (!isWellFormed(this.#options.keyType)) throw new DialCacheKeyError("keyType must be well-formed text");
       key = normalizeKeySpec(spec);
@@ -99,17 +91,24 @@ export class UseCase {
     } catch (error) {
       return this.#configFailed(error, call);
     }
-    if (!isThenable(runtime)) return this.#cached(scope, key, runtime, call);
-    return Promise.resolve(runtime).then(
-      (leaves) => this.#cached(scope, key, leaves, call),
+    if (!(runtime instanceof Promise)) return this.#cached(scope, key, runtime, call);
+    return runtime.then(
+      (leaves) => {
+        try {
+          return this.#cached(scope, key, leaves, call);
+        } catch (error) {
+          return this.broken(error, call);
+        }
+      },
       (error: unknown) => this.#configFailed(error, call),
     );
   }
 
   /** A bug of this package was caught on the way to the source, which runs as if there were no cache. */
-  broken(error: unknown): void {
+  broken(error: unknown, call: Call): Promise<unknown> {
     this.recorder.error("noop", "unknown");
     this.recorder.warn("a bug was caught, the source runs uncached; please report it", error);
+    return plainCall(call);
   }
 
   /** The selector threw, or what it returned is no key: the source runs uncached. */

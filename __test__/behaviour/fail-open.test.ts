@@ -1,9 +1,10 @@
 import { DialCache, DialCacheKeyConfig, type DialCacheRedisClient } from "dialcache-native";
+import { installClock, manualClock } from "dialcache-native/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ScriptedClient } from "../support/clients";
 import { never } from "../support/deferred";
-import { hostileMetrics, recordLogger, recordMetrics } from "../support/recorders";
-import { CLIENT_RIGS, loader, REMOTE_ONLY, useRig } from "../support/rig";
+import { errorOf, hostileMetrics, recordLogger, recordMetrics } from "../support/recorders";
+import { CLIENT_RIGS, LOCAL_ONLY, loader, REMOTE_ONLY, useRig } from "../support/rig";
 import { failOnUnhandled } from "../support/unhandled";
 
 failOnUnhandled();
@@ -131,6 +132,19 @@ describe.each(CLIENT_RIGS)("$client", (kind) => {
     expect(world.cache.stats().local.entries).toBe(0);
     expect(world.metrics.count("disabled", { layer: "local", reason })).toBe(2);
     expect(world.stats("GetUser").hits.remote).toBe(1);
+  });
+
+  it.each([
+    ["at once", (answer: (value: unknown) => void, value: unknown) => answer(value)],
+    ["later", (answer: (value: unknown) => void, value: unknown) => setImmediate(answer, value)],
+  ])("a provider's answer counts when it is a bare thenable that answers %s", async (_case, settle) => {
+    // biome-ignore lint/suspicious/noThenProperty: a thenable that is no promise is the point
+    const thenable = { then: (answer: (value: unknown) => void) => settle(answer, DialCacheKeyConfig.disabled()) };
+    const world = await rig.world({ ...healthy, config: { cacheConfigProvider: () => thenable as never } });
+    const load = world.load("GetUser", async () => "source", { defaultConfig: DialCacheKeyConfig.enabled(60) });
+    expect(await load("1")).toBe("source");
+    expect(world.metrics.count("disabled", { reason: "ramped_down" })).toBe(2);
+    expect(await world.calls("get")).toBe(0);
   });
 
   it.each([...FAILS, ["never settles", () => never()]] as const)(
@@ -324,5 +338,47 @@ describe("a JavaScript client that misbehaves", () => {
       defaultConfig: REMOTE_ONLY,
     });
     expect(await cache.enable(() => load())).toBe("redis");
+  });
+});
+
+describe("a bug on the way to the source, here a clock that throws once", () => {
+  let bug = false;
+  const clock = manualClock();
+  const now = () => {
+    if (bug) {
+      bug = false;
+      throw broken;
+    }
+    return clock.now();
+  };
+  const provide = {
+    "without a provider": undefined,
+    "with one": () => null,
+    "with an asynchronous one": async () => null,
+  };
+  const keys = {
+    "a key": () => "1",
+    "a key selector that throws": (): string => {
+      throw broken;
+    },
+  };
+
+  it.each(
+    Object.entries(provide).flatMap(([provider, cacheConfigProvider]) =>
+      Object.entries(keys).map(([key, cacheKey]) => ({ provider, key, cacheConfigProvider, cacheKey })),
+    ),
+  )("costs a caller nothing $provider and with $key", async ({ cacheConfigProvider, cacheKey }) => {
+    onTestFinished(installClock({ ...clock, now }));
+    const log = recordLogger();
+    const metrics = recordMetrics();
+    const cache = new DialCache({ cacheConfigProvider, logger: log.logger, metrics: metrics.adapter });
+    const source = vi.fn(async () => "source");
+    const load = cache.cached(source, { keyType: "user_id", useCase: "GetUser", cacheKey, defaultConfig: LOCAL_ONLY });
+    bug = true;
+    expect(await cache.enable(() => load())).toBe("source");
+    expect(bug).toBe(false);
+    expect(source).toHaveBeenCalledTimes(1);
+    expect(metrics.count("error", { error: "unknown", layer: "noop", inFallback: false })).toBe(1);
+    expect(log.warnings.map(errorOf)).toContain(broken);
   });
 });
