@@ -104,7 +104,7 @@ export class DialCache {
           return useCase.call(scope, spec, { fn, self: this, args });
         const answer = lookup(spec);
         if (answer < PLAIN_HIT) return slots[answer] as Promise<unknown>;
-        return useCase.follow(answer, "noop", { fn, self: this, args });
+        return useCase.follow(answer, "local", { fn, self: this, args });
       } catch (error) {
         return useCase.broken(error, { fn, self: this, args });
       }

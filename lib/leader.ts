@@ -158,14 +158,13 @@ export class Leader {
   }
 
   #afterRead(): void {
-    const { recorder } = this.#useCase;
-    if (recorder.observed) recorder.got("remote", this.#elapsed());
+    if (this.#reply === LOAD) {
+      this.#load(this.#value as string | Buffer);
+      return;
+    }
     switch (this.#reply) {
-      case LOAD:
-        this.#load(this.#value as string | Buffer);
-        return;
       case MISS:
-        recorder.miss("remote");
+        this.#useCase.recorder.miss("remote");
         break;
       case TIMED_OUT: {
         const error = new RedisReadTimeoutError(this.#useCase.name, this.#useCase.readTimeoutMs);
@@ -179,7 +178,14 @@ export class Leader {
         this.#readFailed(known ? this.#value : failureError(this.#value));
       }
     }
+    this.#got();
     this.#runSource();
+  }
+
+  /** The Redis layer's part is over: the read and, after a hit, the serializer. */
+  #got(): void {
+    const { recorder } = this.#useCase;
+    if (recorder.observed) recorder.got("remote", this.#elapsed());
   }
 
   #readFailed(error: unknown): void {
@@ -192,6 +198,7 @@ export class Leader {
     const since = recorder.observed ? this.#instance.now() : 0;
     const done = (): void => {
       if (recorder.observed) recorder.serialized("load", (this.#instance.now() - since) / MS_PER_SECOND);
+      this.#got();
     };
     const failed = (error: unknown): void => {
       done();

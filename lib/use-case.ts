@@ -149,13 +149,16 @@ export class UseCase {
 
   #cached(scope: RequestScope, key: NormalizedKey, runtime: Leaves | undefined, call: Call): Promise<unknown> {
     const { defaults } = this.#options;
-    if ((runtime?.requestLocal ?? defaults.requestLocal) !== true) return this.#shared(key, runtime, call, "noop");
+    if ((runtime?.requestLocal ?? defaults.requestLocal) !== true) return this.#shared(key, runtime, call, "local");
     const coalesce = runtime?.coalesce ?? defaults.coalesce ?? true;
     const load = (): Promise<unknown> => this.#shared(key, runtime, call, "request_local");
     return callThroughMemo(this.instance, this.#operation, scope, key, coalesce, load);
   }
 
-  /** The layers below the request: process-local, flights, Redis. */
+  /**
+   * The layers below the request: process-local, flights, Redis.
+   * @param above - Layer the source is said to make up for when it misses none of these, as in DialCache.
+   */
   #shared(key: NormalizedKey, runtime: Leaves | undefined, call: Call, above: MetricLayer): Promise<unknown> {
     const { instance, recorder } = this;
     const since = recorder.lookupBegun();

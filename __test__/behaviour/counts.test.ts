@@ -1,7 +1,7 @@
 import { DialCacheKeyConfig, RedisReadTimeoutError } from "dialcache-native";
 import { describe, expect, it } from "vitest";
 import { errorOf } from "../support/recorders";
-import { LOCAL_ONLY, RIGS, useRig } from "../support/rig";
+import { DRIVEN_RIGS, LOCAL_ONLY, REMOTE_ONLY, RIGS, useRig } from "../support/rig";
 import { failOnUnhandled } from "../support/unhandled";
 
 failOnUnhandled();
@@ -95,6 +95,37 @@ describe.each(RIGS)("$client, $time", (kind) => {
     ]);
   });
 
+  it("followers skip an inactive local layer as their leader does", async () => {
+    const world = await rig.world(healthy);
+    const load = world.load("GetUser", async () => "source", { defaultConfig: REMOTE_ONLY });
+    await Promise.all([load("1"), load("1"), load("1")]);
+    expect(world.metrics.count("coalesced", { scope: "process" })).toBe(2);
+    expect(world.metrics.count("disabled", { layer: "local", reason: "policy_disabled" })).toBe(3);
+    expect(world.metrics.count("request", { layer: "remote" })).toBe(1);
+    expect(world.stats("GetUser").disabled).toEqual({ local: 3, remote: 0 });
+  });
+
+  it.each([
+    ["remote", "Redis", DialCacheKeyConfig.enabled(60)],
+    ["local", "the local layer alone", LOCAL_ONLY],
+    ["local", "no layer", new DialCacheKeyConfig()],
+    ["request_local", "the request-local layer alone", new DialCacheKeyConfig({ requestLocal: true })],
+    ["remote", "every layer", ALL],
+  ])(
+    "a source is timed, and its failure counted, as of layer %s when it makes up for %s",
+    async (layer, _for, config) => {
+      const world = await rig.world(healthy);
+      const load = world.load("GetUser", async () => "source", { defaultConfig: config });
+      const failing = world.load("Failing", () => Promise.reject(new Error("source")), { defaultConfig: config });
+      await load("1");
+      await expect(failing("1")).rejects.toThrow("source");
+      expect(world.metrics.of("observeFallback")).toMatchObject([{ labels: { layer } }, { labels: { layer } }]);
+      expect(world.metrics.of("error").map(({ labels }) => labels)).toMatchObject([
+        { layer, error: "fallback", inFallback: true },
+      ]);
+    },
+  );
+
   it("a timeout: one warning with the error, one metric event, both before the call settles", async () => {
     const world = await rig.world();
     const load = world.load("GetUser", async () => "source");
@@ -145,5 +176,25 @@ describe.each(RIGS)("$client, $time", (kind) => {
     await load("1");
     await load("1");
     expect(world.metrics.of("observeGet", { layer: "local" })).toHaveLength(timings);
+  });
+});
+
+describe.each(DRIVEN_RIGS)("$client, $time", (kind) => {
+  const rig = useRig(kind);
+
+  it("the time of a Redis hit is that of the read and of the serializer", async () => {
+    const world = await rig.world();
+    const serializer = {
+      dump: () => "payload",
+      load: async () => {
+        await world.lapse(20);
+        return "redis";
+      },
+    };
+    const load = world.load("GetUser", async () => "source", { serializer });
+    await world.plant("GetUser", "1", "payload");
+    expect(await load("1")).toBe("redis");
+    expect(world.metrics.of("observeSerialization", { operation: "load" })).toMatchObject([{ value: 0.02 }]);
+    expect(world.metrics.of("observeGet", { layer: "remote" })).toMatchObject([{ value: 0.02 }]);
   });
 });
