@@ -31,6 +31,17 @@ describe("manualClock", () => {
     expect([clock.now(), clock.wallNow()]).toEqual([5, 0]);
   });
 
+  it.each([
+    [{ start: 5 }, TypeError, /unknown option "start"/],
+    [{ wallnow: 5 }, TypeError, /did you mean "wallNow"/],
+    [{ now: "5" }, TypeError, /now must be a finite number/],
+    [{ now: null }, TypeError, /now must be a finite number/],
+    [{ wallNow: Number.NaN }, RangeError, /wallNow must be a finite number/],
+  ])("refuses %j", (options, errorClass, message) => {
+    expect(() => manualClock(options as never)).toThrow(errorClass);
+    expect(() => manualClock(options as never)).toThrow(message);
+  });
+
   it("fires what is due by then, in order of time and then of arming, each at its own time", async () => {
     const { clock, log, at } = recording();
     at("c", 30);

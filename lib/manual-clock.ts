@@ -1,5 +1,6 @@
 import { MessageChannel } from "node:worker_threads";
 import type { Clock } from "./clock";
+import { optionNames, type Place, readOptions, refuse, undefinedOr } from "./option-reader";
 
 /** A clock that stands still until it is told to move. */
 export interface ManualClock extends Required<Clock> {
@@ -29,10 +30,17 @@ interface Timer {
 /** More firings than this without time passing are a timer that re-arms itself with no delay. */
 const MAX_FIRINGS_PER_INSTANT = 100_000;
 
-/** A clock for tests: give it to `installClock()`, then `await clock.advance(50)`. */
+const OPTIONS = optionNames("now", "wallNow");
+
+/**
+ * A clock for tests: give it to `installClock()`, then `await clock.advance(50)`.
+ * @throws TypeError or RangeError naming a bad option.
+ */
 export function manualClock(options: ManualClockOptions = {}): ManualClock {
-  let now = options.now ?? 0;
-  const wallOffset = (options.wallNow ?? Date.now()) - now;
+  const place = { api: "manualClock()", path: "" };
+  const start = readOptions(options, place, OPTIONS);
+  let now = finite(undefinedOr(start.now, 0), place, "now");
+  const wallOffset = finite(undefinedOr(start.wallNow, Date.now()), place, "wallNow") - now;
   /** Armed timers, by time and then by arming. */
   const timers: Timer[] = [];
   let immediates: (() => void)[] = [];
@@ -110,6 +118,11 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
       return done;
     },
   };
+}
+
+function finite(value: unknown, place: Place, name: string): number {
+  if (Number.isFinite(value)) return value as number;
+  throw refuse(value, place, name, "number", "a finite number of milliseconds");
 }
 
 interface Turns {
