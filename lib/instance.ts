@@ -42,6 +42,8 @@ export class Instance implements Listener {
   readonly provider: ((key: DialCacheKey) => Leaves | undefined | Promise<Leaves | undefined>) | undefined;
   /** Undefined without Redis, and after `close()`. */
   remote: RemoteLayer | undefined;
+  /** Undefined without Redis. */
+  readonly client: DialCacheRedisClient | undefined;
 
   /** Settled promises of local values, by slot: handing one out costs less than making one. */
   readonly slots: (Promise<unknown> | undefined)[] = [];
@@ -75,6 +77,7 @@ export class Instance implements Listener {
     this.localTimings = options.localTimings;
     this.provider = policyOverlay(options.cacheConfigProvider);
     this.remote = remote;
+    this.client = remote?.client;
     const kind = remote === undefined ? RemoteKind.None : remote.native ? RemoteKind.Native : RemoteKind.JavaScript;
     const compression = remote?.compression;
     this.engine = hub.engine({

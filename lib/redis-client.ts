@@ -1,8 +1,13 @@
 import { EventEmitter } from "node:events";
-import { DialCacheClosedError, DialCacheRedisError, DialCacheRedisPayloadError } from "./errors";
+import {
+  DialCacheClosedError,
+  DialCacheRedisError,
+  DialCacheRedisPayloadEncodingError,
+  DialCacheRedisPayloadError,
+} from "./errors";
 import { addClient, type ClientListener, expectCall, hub, nextCall } from "./hub";
 import { type Failure, LOAD, MISS, type NativeClient, TIMED_OUT, WRITE_FAILED, WRITTEN } from "./native";
-import { invalid } from "./option-reader";
+import { invalid, optionNames, readOptions } from "./option-reader";
 import { type ResolvedRedisClientOptions, type ResolvedTls, resolveRedisClientOptions } from "./options";
 import { timeoutMs } from "./redis-options";
 import type {
@@ -57,6 +62,8 @@ export interface RedisClientStats {
   };
 }
 
+const READY = optionNames("timeoutMs");
+
 // Beside the class, so that its type stays structural and no member shows the connection's options.
 const natives = new WeakMap<RedisClient, NativeClient>();
 
@@ -92,12 +99,11 @@ export class RedisClient extends EventEmitter<{ status: [RedisClientStatus] }> i
    * @param options - `timeoutMs`: how long, in milliseconds; without it as long as the client is open.
    * @throws DialCacheRedisError when the time is over, DialCacheClosedError when the client is closed.
    */
-  ready(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
-    const limit =
-      options.timeoutMs === undefined
-        ? undefined
-        : timeoutMs(options.timeoutMs, { api: "ready()", path: "" }, "timeoutMs");
-    return request((call) => native(this).ready(call, limit), done);
+  async ready(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
+    const place = { api: "ready()", path: "" };
+    const { timeoutMs: given } = readOptions(options, place, READY);
+    const limit = given === undefined ? undefined : timeoutMs(given, place, "timeoutMs");
+    return await submit((call) => native(this).ready(call, limit), done);
   }
 
   /**
@@ -106,11 +112,9 @@ export class RedisClient extends EventEmitter<{ status: [RedisClientStatus] }> i
    * signal is not looked at.
    * @throws DialCacheRedisError when the time is over or Redis could not be asked, DialCacheClosedError.
    */
-  read(request_: RedisReadRequest, context?: RedisReadContext): Promise<RedisCachePayload | null> {
-    return request(
-      (call) => native(this).read(call, request_.valueKey, request_.watermarkKey, context?.timeoutMs),
-      payload,
-    );
+  async read(request: RedisReadRequest, context?: RedisReadContext): Promise<RedisCachePayload | null> {
+    const { valueKey, watermarkKey } = request;
+    return await submit((call) => native(this).read(call, valueKey, watermarkKey, context?.timeoutMs), payload);
   }
 
   /**
@@ -118,12 +122,12 @@ export class RedisClient extends EventEmitter<{ status: [RedisClientStatus] }> i
    * in time.
    * @throws DialCacheRedisError when the server did not take it, DialCacheClosedError, DialCacheRedisPayloadError.
    */
-  write(request_: RedisWriteRequest): Promise<boolean> {
-    const { valueKey, watermarkKey, cacheTtlMs, value } = request_;
+  async write(request: RedisWriteRequest): Promise<boolean> {
+    const { valueKey, watermarkKey, cacheTtlMs, value } = request;
     if (typeof value !== "string" && !Buffer.isBuffer(value)) {
-      return Promise.reject(new DialCacheRedisPayloadError("write() takes a string or a Buffer"));
+      throw new DialCacheRedisPayloadError("write() takes a string or a Buffer");
     }
-    return request(
+    return await submit(
       (call) => native(this).write(call, valueKey, watermarkKey, cacheTtlMs, value, Date.now()),
       (reply, stored) => {
         done(reply, stored);
@@ -133,8 +137,9 @@ export class RedisClient extends EventEmitter<{ status: [RedisClientStatus] }> i
   }
 
   /** Raises a watermark, never lowers it. Waits up to `responseTimeoutMs` for a connection and retries once. */
-  invalidate({ watermarkKey, futureBufferMs }: RedisInvalidationRequest): Promise<void> {
-    return request((call) => native(this).invalidate(call, watermarkKey, futureBufferMs), done);
+  async invalidate(request: RedisInvalidationRequest): Promise<void> {
+    const { watermarkKey, futureBufferMs } = request;
+    await submit((call) => native(this).invalidate(call, watermarkKey, futureBufferMs), done);
   }
 
   /** Ends the client: what is pending is rejected, later requests fail at once. Later calls do nothing. */
@@ -221,10 +226,17 @@ function connect(options: ResolvedRedisClientOptions): NativeClient {
 /** The error of a failure the native side reported. */
 export function failureError(failure: unknown): Error {
   const { kind, message } = failure as Failure;
-  return kind === "closed" ? new DialCacheClosedError(message) : new DialCacheRedisError(kind, message);
+  switch (kind) {
+    case "closed":
+      return new DialCacheClosedError(message);
+    case "encoding":
+      return new DialCacheRedisPayloadEncodingError(message);
+    default:
+      return new DialCacheRedisError(kind, message);
+  }
 }
 
-function request<T>(start: (call: number) => Failure | null, read: (reply: number, value: unknown) => T): Promise<T> {
+function submit<T>(start: (call: number) => Failure | null, read: (reply: number, value: unknown) => T): Promise<T> {
   return new Promise((resolve, reject) => {
     const call = nextCall();
     const listener = (reply: number, value: unknown): void => {

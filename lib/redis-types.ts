@@ -15,7 +15,7 @@ export interface RedisReadRequest {
 export interface RedisReadContext {
   /** The whole read deadline, in milliseconds. */
   readonly timeoutMs: number;
-  /** Aborted when the deadline passes, with a `RedisReadTimeoutError` as reason. */
+  /** Aborted with a `RedisReadTimeoutError` when the deadline passes, with a `DialCacheClosedError` by `close()`. */
   readonly signal: AbortSignal;
 }
 

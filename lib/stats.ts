@@ -1,6 +1,7 @@
 import type { Instance } from "./instance";
 import type { MetricErrorKind } from "./metrics";
 import type { Operation } from "./operation";
+import { RedisClient, type RedisClientStats } from "./redis-client";
 import type { CoalescingState } from "./types";
 
 /** How often something happened at each layer. */
@@ -76,6 +77,8 @@ export interface DialCacheStats {
   };
   /** Values on their way to Redis. */
   readonly pendingWrites: number;
+  /** Figures of the native Redis client, owned or given; null without one. */
+  readonly client: RedisClientStats | null;
 }
 
 /** A snapshot of everything counted. */
@@ -88,6 +91,7 @@ export function snapshot(instance: Instance, operations: Iterable<Operation>): D
     flights: { active: gauges.leaders, followers: gauges.followers, lingering: gauges.lingering },
     timers: { armed: instance.armedTimers },
     pendingWrites: instance.pendingWrites,
+    client: instance.client instanceof RedisClient ? instance.client.stats() : null,
   };
 }
 

@@ -1,6 +1,6 @@
-import { DialCache, RedisClient } from "dialcache-native";
+import { DialCache, DialCacheRedisPayloadEncodingError, RedisClient } from "dialcache-native";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { ReadResult } from "../support/clients";
+import { type ReadResult, ScriptedClient } from "../support/clients";
 import { startFaultProxy } from "../support/fault-proxy";
 import { startBlackHole } from "../support/fault-server";
 import { until } from "../support/real-time";
@@ -211,6 +211,42 @@ describe("RedisClient's life", () => {
     expect(payloadOf(await client.read({ valueKey: "bytes" }))).toEqual(Buffer.from([0, 1]));
     await server.command("RPUSH", "list", "x");
     await expect(client.read({ valueKey: "list" })).rejects.toThrow(/WRONGTYPE/);
+  });
+
+  it("refuses what it would have to ignore", async () => {
+    const server = await serve();
+    const client = connect({ url: server.url });
+    const tracked = { valueKey: "value", watermarkKey: "watermark" };
+    await expect(client.read(tracked)).rejects.toMatchObject({ code: "DIALCACHE_REDIS", kind: "unsupported" });
+    const write = client.write({ ...tracked, value: "x", cacheTtlMs: 60_000 });
+    await expect(write).rejects.toMatchObject({ code: "DIALCACHE_REDIS", kind: "unsupported" });
+    expect(await server.command("EXISTS", "value")).toBe(0);
+    await expect(client.ready({ timeout: 5 } as never)).rejects.toThrow('did you mean "timeoutMs"?');
+    await expect(client.ready({ timeoutMs: 0 })).rejects.toThrow(RangeError);
+    await expect(client.ready(null as never)).rejects.toThrow(TypeError);
+  });
+
+  it("reports a frame of unknown encoding by the error of that name", async () => {
+    const server = await serve();
+    const client = connect({ url: server.url });
+    await server.command("SET", "value", Buffer.from([1, 0, 0, 0, 0, 0, 0, 0, 1, 9, 0]));
+    await expect(client.read({ valueKey: "value" })).rejects.toBeInstanceOf(DialCacheRedisPayloadEncodingError);
+    expect(client.stats().lastErrorKind).toBe("encoding");
+  });
+
+  it("is in its caches' stats(), owned or given, open or closed", async () => {
+    const server = await serve();
+    const owner = new DialCache({ redis: { url: server.url, readTimeoutMs: 10_000 } });
+    await until("the owned client is connected", () => owner.stats().client?.status === "ready");
+    await owner.close();
+    expect(owner.stats().client).toMatchObject({ status: "closed", pending: 0 });
+
+    const client = connect({ url: server.url });
+    const borrower = new DialCache({ redis: { client, readTimeoutMs: 10_000 } });
+    expect(borrower.stats().client).toEqual(client.stats());
+    expect(new DialCache().stats().client).toBeNull();
+    const other = new ScriptedClient();
+    expect(new DialCache({ redis: { client: other, readTimeoutMs: 10 } }).stats().client).toBeNull();
   });
 
   it("await using closes", async () => {

@@ -1,9 +1,10 @@
-import { DialCacheKeyConfig } from "dialcache-native";
+import { DialCache, DialCacheKeyConfig, RedisClient } from "dialcache-native";
 import { installClock, manualClock } from "dialcache-native/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { deferred } from "../support/deferred";
 import { until } from "../support/real-time";
-import { LOCAL_ONLY, REMOTE_ONLY, REQUEST_LOCAL_ONLY, RIGS, useCaseStats, useRig } from "../support/rig";
+import { freePort } from "../support/redis-server";
+import { LOCAL_ONLY, loader, REMOTE_ONLY, REQUEST_LOCAL_ONLY, RIGS, useCaseStats, useRig } from "../support/rig";
 import { failOnUnhandled } from "../support/unhandled";
 
 failOnUnhandled();
@@ -139,10 +140,27 @@ describe.each(RIGS)("$client, $time", (kind) => {
   });
 });
 
+it("a read that the native client refuses at once arms none either", async () => {
+  const client = new RedisClient({ url: `redis://127.0.0.1:${await freePort()}` });
+  onTestFinished(() => client.close());
+  await until("the first attempt has failed", () => client.status === "reconnecting");
+  const cache = new DialCache({ redis: { client, readTimeoutMs: 10_000 }, logger: null });
+  const load = loader(cache, "GetUser", async () => "source", { fallbackTimeoutMs: null });
+  const result = load("1");
+  expect(cache.stats().timers.armed).toBe(0);
+  expect(await result).toBe("source");
+  expect(useCaseStats(cache, "GetUser")).toMatchObject({
+    requests: { remote: 1 },
+    errors: { cache_read: 1 },
+    readDeadlinesArmed: 0,
+    readTimeouts: 0,
+    writes: { ok: 0, failed: 0, skipped: 1 },
+  });
+});
+
 describe("by the installed clock's own account", () => {
   it("one timer is set for a reading leader and taken back, none for a local hit", async () => {
     const { ScriptedClient } = await import("../support/clients");
-    const { DialCache } = await import("dialcache-native");
     const clock = manualClock();
     const set = vi.spyOn(clock, "setTimeout");
     const cleared = vi.spyOn(clock, "clearTimeout");
