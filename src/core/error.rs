@@ -4,8 +4,6 @@
 
 use thiserror::Error;
 
-use super::policy::Leaf;
-
 /// Why a key cannot be built. The call runs its source uncached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum KeyError {
@@ -18,47 +16,6 @@ pub enum KeyError {
     /// A tracked key's id holds `{` or `}`.
     #[error("the id of a tracked key must not contain `{{` or `}}`")]
     BraceInId,
-}
-
-/// An option of a use case's default policy that is outside its range.
-#[derive(Debug, Clone, Copy, PartialEq, Error)]
-#[error("{option} must be {}, got {value}", .option.rule())]
-pub struct PolicyError {
-    /// Which option.
-    pub option: PolicyOption,
-    /// What was given.
-    pub value: Leaf,
-}
-
-/// An option of the policy that holds a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum PolicyOption {
-    /// `ttlSec.local`
-    #[error("ttlSec.local")]
-    TtlLocal,
-    /// `ttlSec.remote`
-    #[error("ttlSec.remote")]
-    TtlRemote,
-    /// `ramp.local`
-    #[error("ramp.local")]
-    RampLocal,
-    /// `ramp.remote`
-    #[error("ramp.remote")]
-    RampRemote,
-    /// `shadow.ramp`
-    #[error("shadow.ramp")]
-    ShadowRamp,
-}
-
-impl PolicyOption {
-    /// The range in words, to stand after "must be".
-    #[must_use]
-    pub fn rule(self) -> &'static str {
-        match self {
-            Self::TtlLocal | Self::TtlRemote => "a whole number of seconds from 1 to 31536000",
-            Self::RampLocal | Self::RampRemote | Self::ShadowRamp => "a number from 0 to 100",
-        }
-    }
 }
 
 /// Why the bytes under a value key are not a frame that can be served.

@@ -1,11 +1,7 @@
 //! What a use case's configuration switches on, leaf by leaf.
 //!
-//! Defaults are validated when a use case is registered and refused as a whole. What a provider
+//! Defaults are valid: the facade refuses bad ones when a use case is registered. What a provider
 //! answers at run time overlays them, and a bad number there turns off its own layer only.
-
-use std::fmt;
-
-use super::error::{PolicyError, PolicyOption};
 
 /// The longest TTL: 365 days, in seconds.
 pub const MAX_TTL_SEC: u32 = 31_536_000;
@@ -54,27 +50,6 @@ impl Leaf {
     }
 }
 
-impl fmt::Display for Leaf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Absent => f.write_str("nothing"),
-            Self::Number(number) => write_number(*number, f),
-            Self::Invalid => f.write_str("something that is not a number"),
-        }
-    }
-}
-
-/// Writes a number as JavaScript shows it.
-fn write_number(number: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if number.is_infinite() {
-        f.write_str(if number > 0.0 { "Infinity" } else { "-Infinity" })
-    } else if number != 0.0 && !(1e-6..1e21).contains(&number.abs()) && !number.is_nan() {
-        write!(f, "{number:e}")
-    } else {
-        write!(f, "{number}")
-    }
-}
-
 /// A configuration before its numbers are checked: `DialCacheKeyConfig`, flattened.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Leaves {
@@ -110,32 +85,6 @@ impl Leaves {
             shadow_ramp: runtime.shadow_ramp.or(self.shadow_ramp),
             log_mismatches: runtime.log_mismatches.or(self.log_mismatches),
         }
-    }
-
-    /// Checks a registration's defaults.
-    ///
-    /// # Errors
-    /// The first number that is outside its range.
-    pub fn validate_defaults(&self) -> Result<(), PolicyError> {
-        let refuse = |option, value| Err(PolicyError { option, value });
-        for (option, leaf) in [
-            (PolicyOption::TtlLocal, self.ttl_local),
-            (PolicyOption::TtlRemote, self.ttl_remote),
-        ] {
-            if leaf.ttl_sec().is_err() {
-                return refuse(option, leaf);
-            }
-        }
-        for (option, leaf) in [
-            (PolicyOption::RampLocal, self.ramp_local),
-            (PolicyOption::RampRemote, self.ramp_remote),
-            (PolicyOption::ShadowRamp, self.shadow_ramp),
-        ] {
-            if leaf.percent().is_err() {
-                return refuse(option, leaf);
-            }
-        }
-        Ok(())
     }
 
     /// What these leaves mean for a call. Never fails: a bad number turns its own layer off.
