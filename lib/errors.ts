@@ -2,8 +2,9 @@
 const brands = new WeakMap<object, symbol>();
 
 /**
- * Base of every error this package creates. `instanceof` compares a brand instead of the prototype, so it also holds
- * between two copies of the package in one process (ESM beside CommonJS, or two versions).
+ * Base of this package's error classes. `instanceof` compares a brand instead of the prototype, so it also holds between
+ * two copies of the package in one process (ESM beside CommonJS, or two versions). A bad option is no such error but a
+ * TypeError or RangeError with the code `DIALCACHE_INVALID_OPTION`, and its `option`'s name.
  *
  * No message ever contains a cache key, an id or an argument.
  */
