@@ -2,8 +2,10 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { runModule } from "../support/child";
 
 const index = fileURLToPath(new URL("../../scripts/demo/index.mjs", import.meta.url));
+const servers = new URL("../../scripts/demo/servers.mjs", import.meta.url).href;
 
 function start(args: string[], env = {}) {
   return spawn(process.execPath, [index, ...args], {
@@ -50,6 +52,15 @@ describe("the demo's processes", () => {
     demo.kill(signal);
     expect((await ended)[0]).toBe(code);
     await vi.waitUntil(() => !children.some((pid) => processes().has(pid)), { timeout: 10_000 });
+  });
+
+  it("do not keep a script that is done with its server", async () => {
+    const script = `
+      import { RedisServer } from ${JSON.stringify(servers)};
+      const redis = await RedisServer.start();
+      redis.end();
+      console.log("done");`;
+    expect(await runModule(script)).toEqual({ code: 0, signal: null, stdout: "done\n", stderr: "" });
   });
 
   it.each([

@@ -28,7 +28,7 @@ export function endAll() {
 
 /** Has the process killed when the demo ends, even when the demo is itself killed and cannot notice. */
 export function guard(child) {
-  guardian ??= fork(fileURLToPath(new URL("./guard.mjs", import.meta.url)));
+  guardian ??= startGuardian();
   const tell = () => guardian?.connected && guardian.send({ pids: Array.from(guarded, ({ pid }) => pid) }, () => {});
   guarded.add(child);
   child.once("exit", () => {
@@ -36,6 +36,14 @@ export function guard(child) {
     tell();
   });
   tell();
+}
+
+function startGuardian() {
+  const child = fork(fileURLToPath(new URL("./guard.mjs", import.meta.url)), { execArgv: [] });
+  // It ends when we do, so it must not be what keeps us from ending.
+  child.unref();
+  child.channel?.unref();
+  return child;
 }
 
 /** A Node process of the demo that talks by messages of the form `{ type, ... }`. */
