@@ -62,8 +62,7 @@ describe.each(documents)("%s", (document) => {
 
   it("names only scripts that are there", () => {
     const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: object };
-    const named = [...text.matchAll(/\bnpm (?:run )?([a-z:]+)/g)].map(([, name]) => name as string);
-    const builtIn = ["install", "ci", "test", "pack", "publish"];
-    expect(named.filter((name) => !builtIn.includes(name) && !Object.hasOwn(scripts, name))).toEqual([]);
+    const named = [...text.matchAll(/\bnpm run ([a-z:]+)/g)].map(([, name]) => name as string);
+    expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
   });
 });
