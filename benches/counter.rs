@@ -1,0 +1,16 @@
+//! Counting one event.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use dialcache_native::core::metrics::{Counter, Counters};
+
+fn bench(criterion: &mut Criterion) {
+    let mut counters = Counters::default();
+    criterion.bench_function("counter/add", |b| {
+        b.iter(|| black_box(&mut counters).add(black_box(Counter::LocalHit)));
+    });
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);

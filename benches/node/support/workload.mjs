@@ -1,0 +1,60 @@
+/** The frame of a workload's script: `node --expose-gc benches/node/<workload>.mjs [--json]`. */
+import { loadavg } from "node:os";
+import { endAll } from "../../../scripts/demo/children.mjs";
+import { cpuSource } from "./cpu.mjs";
+import { figure, ratio } from "./figures.mjs";
+import { Report } from "./report.mjs";
+
+/** Runs `body` with a report, prints it, and ends the servers that were started. */
+export async function workload(name, body) {
+  const report = new Report();
+  const [before] = loadavg();
+  try {
+    await body(report);
+  } finally {
+    endAll();
+  }
+  const facts = { node: process.version, cpu: cpuSource, load: [before, loadavg()[0]] };
+  if (process.argv.includes("--json")) {
+    const { tables, budgets, notes } = report;
+    console.log(JSON.stringify({ workload: name, ...facts, tables, budgets, notes }));
+  } else {
+    console.log(`${name}\n\n${report.render()}\n`);
+    console.log(`Node ${facts.node}, main thread by ${facts.cpu}, load ${facts.load.map((load) => load.toFixed(1)).join(" to ")}`);
+  }
+}
+
+/** What `await` of lru-cache in an async function takes on the machine on which the budgets in nanoseconds were set. */
+const YARDSTICK = { name: "lru-cache in an async function", ns: 57 };
+
+/**
+ * A budget in nanoseconds, and the same as a multiple of a yardstick that ran in the same rounds: a machine that is slower or shared makes
+ * both longer.
+ * @param values - Ours, by round.
+ * @param yardstick - The yardstick's, by round.
+ */
+export function absoluteBudget(report, what, values, yardstick, ns, { name, ns: reference } = YARDSTICK) {
+  report.budget(what, figure(values).median, ns, "ns");
+  report.budget(`${what}, in times of ${name} (${reference} ns)`, ratio(values, yardstick).median, ns / reference, "x");
+}
+
+/**
+ * The table of `compare()`'s results, the first contender being ours.
+ * @param unit - "ns" or "µs" per operation.
+ */
+export function comparisonTable(report, title, results, unit = "ns") {
+  const scale = unit === "µs" ? 1_000 : 1;
+  const names = Object.keys(results);
+  const per = (values) => figure(values.map((value) => value / scale));
+  report.table(
+    title,
+    ["", `main thread ${unit}/op`, `other threads ${unit}/op`, `wall ${unit}/op`, "ours to it"],
+    names.map((name) => [
+      name,
+      per(results[name].main),
+      per(results[name].other).median,
+      per(results[name].wall),
+      ratio(results[names[0]].main, results[name].main),
+    ]),
+  );
+}
