@@ -4,26 +4,29 @@
 //   node scripts/ensure.mjs [modules] [redis] [addon] [dist]      (default: all of them)
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { buildAddon, buildDist } from "./build.mjs";
 import { ensureRedis } from "./support/redis.mjs";
 import { isMain, main, must, note, root, SetupError, which } from "./support/run.mjs";
 
-/** Installs the locked dependencies when the lock file, Node's major version or the platform is not the installed one. */
-export function ensureModules() {
-  const lock = readFileSync(join(root, "package-lock.json"));
+/**
+ * Installs a folder's locked dependencies when the lock file, Node's major version or the platform is not the installed
+ * one.
+ */
+export function ensureModules(folder = root) {
+  const lock = readFileSync(join(folder, "package-lock.json"));
   const wanted = createHash("sha256")
     .update(lock)
     .update(`${process.versions.modules} ${process.platform} ${process.arch}`)
     .digest("hex");
-  const stamp = join(root, "node_modules", ".dialcache-lock");
+  const stamp = join(folder, "node_modules", ".dialcache-lock");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
-  note("installing node modules");
+  note(`installing node modules${folder === root ? "" : ` of ${relative(root, folder)}`}`);
   const args = ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
   // Under `npm run` this is the very npm that was called; started by hand, the one on PATH.
   const npm = process.env.npm_execpath;
-  if (npm?.endsWith(".js")) must(process.execPath, [npm, ...args]);
-  else must("npm", args, { shell: process.platform === "win32" });
+  if (npm?.endsWith(".js")) must(process.execPath, [npm, ...args], { cwd: folder });
+  else must("npm", args, { cwd: folder, shell: process.platform === "win32" });
   writeFileSync(stamp, wanted);
 }
 
@@ -39,7 +42,7 @@ function checkTools() {
   }
 }
 
-const steps = { modules: ensureModules, redis: ensureRedis, addon: buildAddon, dist: buildDist };
+const steps = { modules: () => ensureModules(), redis: ensureRedis, addon: buildAddon, dist: buildDist };
 
 /** Runs the named steps in their order. */
 export function ensure(names = Object.keys(steps)) {
