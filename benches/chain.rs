@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dialcache_native::core::chain::{AfterRead, ReadResult};
-use dialcache_native::core::engine::{Begin, CallOptions, Engine, EngineOptions, Settled, UseCaseId, UseCaseOptions};
+use dialcache_native::core::engine::{
+    Begin, CallOptions, Engine, EngineOptions, Settled, UseCaseId, UseCaseOptions, WriteResult,
+};
 use dialcache_native::core::flight::FlightId;
 use dialcache_native::core::local::Eviction;
 use dialcache_native::core::policy::{Leaf, Leaves};
@@ -58,6 +60,7 @@ fn engine(layers: &Layers) -> (Engine, UseCaseId) {
         .register(&UseCaseOptions {
             key_type: "user_id",
             use_case: "GetUser",
+            tracked: false,
             call: CallOptions {
                 policy: leaves.resolve(),
                 read_timeout: Duration::from_millis(50),
@@ -97,7 +100,7 @@ fn miss(engine: &mut Engine, use_case: UseCaseId, id: &str) -> Settled {
                 "a clean miss"
             );
             let settled = run_source(engine, flight);
-            engine.write_settled(flight, true);
+            engine.write_settled(flight, WriteResult::Stored, NOW);
             settled
         }
         other => panic!("not a miss: {other:?}"),

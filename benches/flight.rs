@@ -21,7 +21,8 @@ fn lead(flights: &mut Flights, key: &[u8]) -> FlightId {
         true,
         NewFlight {
             use_case: UseCaseId(0),
-            chain: Chain::new(true),
+            chain: Chain::new(true, false),
+            group: 0,
             local_ttl: 60_000_000_000,
             remote_ttl_ms: 600_000,
             started_at: NOW,
