@@ -139,7 +139,7 @@ describe.each(DRIVEN_RIGS)("$client, $time", (kind) => {
     expect(world.cache.stats().local).toEqual({ entries: 10, maxEntries: 10 });
   });
 
-  it("localMaxSize 0 turns the local layer off", async () => {
+  it("localMaxSize 0 turns the local layer off, but not the sharing of its loads", async () => {
     const world = await rig.world({ ...healthy, config: { localMaxSize: 0 } });
     const source = vi.fn(async () => "source");
     const load = world.load("GetUser", source, { defaultConfig: LOCAL_ONLY });
@@ -147,5 +147,7 @@ describe.each(DRIVEN_RIGS)("$client, $time", (kind) => {
     await load("1");
     expect(source).toHaveBeenCalledTimes(2);
     expect(world.cache.stats().local.entries).toBe(0);
+    expect(await Promise.all([load("1"), load("1")])).toEqual(["source", "source"]);
+    expect(source).toHaveBeenCalledTimes(3);
   });
 });

@@ -47,8 +47,9 @@ impl Engine {
         };
         self.compose_key(space, id, args);
         let mut composed = false;
+        let admitted = self.layer(policy.local, "local", space, id, args, &mut composed)?;
         let local = match self.index {
-            Some(_) => self.layer(policy.local, "local", space, id, args, &mut composed)?,
+            Some(_) => admitted,
             None => Err(OffReason::PolicyDisabled),
         };
         let remote = if self.remote {
@@ -57,7 +58,8 @@ impl Engine {
             None
         };
         let reads = remote.is_some_and(|layer| layer.is_ok());
-        let shared = policy.coalesce && (local.is_ok() || reads);
+        // An index without room keeps nothing, but callers that would have shared its values still share the work.
+        let shared = policy.coalesce && (admitted.is_ok() || reads);
         let counters = self.registry.counters(space);
         if let Err(reason) = local {
             counters.add(Counter::LocalDisabled);

@@ -321,6 +321,26 @@ fn without_coalescing_every_caller_does_its_own_work() {
 }
 
 #[test]
+fn calls_share_their_work_though_the_local_layer_has_no_room_for_the_value() {
+    let mut engine = evicting(Eviction::Lru, 0);
+    let use_case = register(&mut engine, "A", &LOCAL);
+    let Begin::Source(flight) = begin(&mut engine, use_case, "1", 0) else {
+        panic!("reads Redis");
+    };
+    assert_eq!(begin(&mut engine, use_case, "1", 0), Begin::Join(flight));
+    assert_eq!(engine.trace().local, LayerTrace::Off(OffReason::PolicyDisabled));
+    assert_eq!(
+        run_source(&mut engine, flight, MS),
+        Settled::Accepted {
+            slot: None,
+            write: false,
+            joinable: false
+        }
+    );
+    assert!(matches!(begin(&mut engine, use_case, "1", MS), Begin::Source(_)));
+}
+
+#[test]
 fn calls_with_every_layer_off_share_nothing_but_have_a_source_deadline() {
     let mut engine = engine();
     let use_case = register(&mut engine, "A", &NEITHER);
