@@ -369,6 +369,41 @@ export interface DialCacheMetricsAdapter {
   observeCompressionRatio?(labels: CacheMetricLabels, ratio: number): void;
 }
 
+type IsJsonCompatible<V> = unknown extends V ? false : [NonVoid<V>] extends [JsonForm<NonVoid<V>>] ? true : false;
+
+type NonVoid<V> = Exclude<V, undefined | void>;
+
+type JsonPrimitive = string | number | boolean | null;
+
+type JsonForm<T> = unknown extends T
+  ? never
+  : T extends JsonPrimitive
+    ? T
+    : T extends bigint | symbol | ((...args: never[]) => unknown) | (abstract new (...args: never[]) => unknown)
+      ? never
+      : T extends readonly (infer Element)[]
+        ? MayBeUndefined<Element> extends true
+          ? never
+          : JsonArray<Element>
+        : IsOpaque<T> extends true
+          ? never
+          : {
+              [Key in keyof T]: JsonMember<T, Key>;
+            };
+
+interface JsonArray<Element> extends ReadonlyArray<JsonForm<Element>> {}
+
+type JsonMember<T, Key extends keyof T> =
+  {} extends Pick<T, Key>
+    ? JsonForm<Exclude<T[Key], undefined>> | undefined
+    : MayBeUndefined<T[Key]> extends true
+      ? never
+      : JsonForm<T[Key]>;
+
+type MayBeUndefined<T> = undefined extends string ? false : undefined extends T ? true : false;
+
+type IsOpaque<T> = (<X>() => X extends T ? 1 : 2) extends <X>() => X extends object ? 1 : 2 ? true : false;
+
 /**
  * Where failures that callers never see are reported. `console` fits, and so do pino, winston and bunyan. A throw or
  * rejection is ignored.
@@ -397,7 +432,7 @@ export interface RedisReadRequest {
 export interface RedisReadContext {
   /** The whole read deadline, in milliseconds. */
   readonly timeoutMs: number;
-  /** Aborted when the deadline passes, with a `RedisReadTimeoutError` as reason. */
+  /** Aborted with a `RedisReadTimeoutError` when the deadline passes, with a `DialCacheClosedError` by `close()`. */
   readonly signal: AbortSignal;
 }
 
@@ -539,41 +574,6 @@ export interface RedisClientOptions {
     | undefined;
 }
 
-type IsJsonCompatible<V> = unknown extends V ? false : [NonVoid<V>] extends [JsonForm<NonVoid<V>>] ? true : false;
-
-type NonVoid<V> = Exclude<V, undefined | void>;
-
-type JsonPrimitive = string | number | boolean | null;
-
-type JsonForm<T> = unknown extends T
-  ? never
-  : T extends JsonPrimitive
-    ? T
-    : T extends bigint | symbol | ((...args: never[]) => unknown) | (abstract new (...args: never[]) => unknown)
-      ? never
-      : T extends readonly (infer Element)[]
-        ? MayBeUndefined<Element> extends true
-          ? never
-          : JsonArray<Element>
-        : IsOpaque<T> extends true
-          ? never
-          : {
-              [Key in keyof T]: JsonMember<T, Key>;
-            };
-
-interface JsonArray<Element> extends ReadonlyArray<JsonForm<Element>> {}
-
-type JsonMember<T, Key extends keyof T> =
-  {} extends Pick<T, Key>
-    ? JsonForm<Exclude<T[Key], undefined>> | undefined
-    : MayBeUndefined<T[Key]> extends true
-      ? never
-      : JsonForm<T[Key]>;
-
-type MayBeUndefined<T> = undefined extends string ? false : undefined extends T ? true : false;
-
-type IsOpaque<T> = (<X>() => X extends T ? 1 : 2) extends <X>() => X extends object ? 1 : 2 ? true : false;
-
 /** Any function. */
 export type AnyFunction = (...args: never[]) => unknown;
 
@@ -668,6 +668,94 @@ export interface CoalescingState {
   readonly process: ProcessCoalescingState;
 }
 
+/** What a client is doing about its connection. */
+export type RedisClientStatus = "connecting" | "ready" | "reconnecting" | "closed";
+
+/** How late the replies came that missed their read deadline. */
+export interface LateReplyStats {
+  /** How many replies. */
+  readonly count: number;
+  /** Milliseconds after the deadline; 0 when there was none. */
+  readonly maxMs: number;
+  /** Milliseconds after the deadline, rounded up to 1, 2, 5, 10, 20, 50, ... 2000; null when there was none. */
+  readonly p50Ms: number | null;
+  /** Likewise. */
+  readonly p99Ms: number | null;
+}
+
+/** What `RedisClient.stats()` returns. */
+export interface RedisClientStats {
+  /** What the client is doing about its connection. */
+  readonly status: RedisClientStatus;
+  /** Commands that hold a place of `maxPending`, timed-out reads without a reply included. */
+  readonly pending: number;
+  /** Bytes that hold a place of `maxPendingBytes`. */
+  readonly pendingBytes: number;
+  /** Connections opened after the first one. */
+  readonly reconnects: number;
+  /** Connection attempts that failed. */
+  readonly failedAttempts: number;
+  /** Kind of the last failure of a connection, an attempt or a command; null when there was none. */
+  readonly lastErrorKind: string | null;
+  /** Reads whose reply missed the deadline: what a longer deadline would have brought in. */
+  readonly late: {
+    /** Replies that held a value. */
+    readonly hits: LateReplyStats;
+    /** Replies without one. */
+    readonly misses: LateReplyStats;
+    /** Error replies. */
+    readonly failed: number;
+    /** Reads whose connection ended before the reply. */
+    readonly lost: number;
+  };
+}
+
+/**
+ * A connection to a Redis or Valkey server whose sockets, parsing and deadlines live on a native thread. It connects in
+ * the background, keeps itself up, and never keeps an otherwise idle process alive. Standalone servers over TCP, TLS or a
+ * unix socket; Sentinel is not supported.
+ *
+ * Emits `"status"` with each new {@link RedisClientStatus}.
+ */
+export declare class RedisClient
+  extends EventEmitter<{
+    status: [RedisClientStatus];
+  }>
+  implements DialCacheRedisClient
+{
+  /** Never throws for a server that cannot be reached. @throws TypeError or RangeError naming a bad option. */
+  constructor(options?: RedisClientOptions);
+  /** What the client is doing about its connection. */
+  get status(): RedisClientStatus;
+  /**
+   * Waits for a connection, however many attempts it takes.
+   * @param options - `timeoutMs`: how long, in milliseconds; without it as long as the client is open.
+   * @throws DialCacheRedisError when the time is over, DialCacheClosedError when the client is closed.
+   */
+  ready(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
+  /**
+   * The payload stored under a key, or null. A Buffer comes as it is stored, compressed or not.
+   * @param context - `timeoutMs`: how long to wait, in milliseconds; without it as long as the connection lives. The
+   * signal is not looked at.
+   * @throws DialCacheRedisError when the time is over or Redis could not be asked, DialCacheClosedError.
+   */
+  read(request: RedisReadRequest, context?: RedisReadContext): Promise<RedisCachePayload | null>;
+  /**
+   * Stores a payload as it is. Resolves with false when the id was invalidated; the connection's end is its only limit
+   * in time.
+   * @throws DialCacheRedisError when the server did not take it, DialCacheClosedError, DialCacheRedisPayloadError.
+   */
+  write(request: RedisWriteRequest): Promise<boolean>;
+  /** Raises a watermark, never lowers it. Waits up to `responseTimeoutMs` for a connection and retries once. */
+  invalidate(request: RedisInvalidationRequest): Promise<void>;
+  /** Ends the client: what is pending is rejected, later requests fail at once. Later calls do nothing. */
+  close(): void;
+  /** Figures of this moment. */
+  stats(): RedisClientStats;
+  /** Closes the client. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
 /** How often something happened at each layer. */
 export interface LayerCounts {
   /** In an `enable()` scope. */
@@ -712,6 +800,8 @@ export interface UseCaseStats {
   readonly writes: {
     /** Taken by the server. */
     readonly ok: number;
+    /** Refused because the id had been invalidated. */
+    readonly fenced: number;
     readonly failed: number;
     /** Kept back because the read had failed. */
     readonly skipped: number;
@@ -745,6 +835,8 @@ export interface DialCacheStats {
   };
   /** Values on their way to Redis. */
   readonly pendingWrites: number;
+  /** Figures of the native Redis client, owned or given; null without one. */
+  readonly client: RedisClientStats | null;
 }
 
 /**
@@ -776,8 +868,15 @@ export declare class DialCache {
    * @throws TypeError or RangeError naming a bad option, synchronously; UseCaseNameIsReservedError.
    */
   getOrLoad<V>(load: () => Awaitable<V>, options: GetOrLoadOptions<V>): Promise<V>;
-  /** Not available in this version. */
-  invalidateRemote(_keyType: string, _id: string | number | bigint, _futureBufferMs?: number): Promise<void>;
+  /**
+   * Bars what was cached for an id, in Redis and in this process: its tracked entries, of every use case and with any
+   * arguments. To be called after the change at the source has been committed. Idempotent.
+   * @param futureBufferMs - How long after now values are still refused, in milliseconds: a whole number from 0 to
+   * 31,536,000,000. At least as long as a load that began before the change may take to write its value.
+   * @throws TypeError without Redis, DialCacheKeyError for an id that cannot be part of a tracked key, and whatever the
+   * Redis client rejects with.
+   */
+  invalidateRemote(keyType: string, id: string | number | bigint, futureBufferMs?: number): Promise<void>;
   /** The flights of this instance that are not answered yet. */
   getCoalescingState(): CoalescingState;
   /** What was counted since this instance was made. */
@@ -798,8 +897,9 @@ export declare class DialCache {
 }
 
 /**
- * Base of every error this package creates. `instanceof` compares a brand instead of the prototype, so it also holds
- * between two copies of the package in one process (ESM beside CommonJS, or two versions).
+ * Base of this package's error classes. `instanceof` compares a brand instead of the prototype, so it also holds between
+ * two copies of the package in one process (ESM beside CommonJS, or two versions). A bad option is no such error but a
+ * TypeError or RangeError with the code `DIALCACHE_INVALID_OPTION`, and its `option`'s name.
  *
  * No message ever contains a cache key, an id or an argument.
  */
@@ -914,93 +1014,6 @@ export declare class DialCacheRedisError extends DialCacheError {
 export declare class DialCacheClosedError extends DialCacheError {
   readonly code = "DIALCACHE_CLOSED";
   constructor(message?: string, options?: ErrorOptions);
-}
-
-/** What a client is doing about its connection. */
-export type RedisClientStatus = "connecting" | "ready" | "reconnecting" | "closed";
-
-/** How late the replies came that missed their read deadline. */
-export interface LateReplyStats {
-  /** How many replies. */
-  readonly count: number;
-  /** Milliseconds after the deadline; 0 when there was none. */
-  readonly maxMs: number;
-  /** Milliseconds after the deadline, rounded up to 1, 2, 5, 10, 20, 50, ... 2000; null when there was none. */
-  readonly p50Ms: number | null;
-  /** Likewise. */
-  readonly p99Ms: number | null;
-}
-
-/** What `RedisClient.stats()` returns. */
-export interface RedisClientStats {
-  /** What the client is doing about its connection. */
-  readonly status: RedisClientStatus;
-  /** Commands that hold a place of `maxPending`, timed-out reads without a reply included. */
-  readonly pending: number;
-  /** Bytes that hold a place of `maxPendingBytes`. */
-  readonly pendingBytes: number;
-  /** Connections opened after the first one. */
-  readonly reconnects: number;
-  /** Connection attempts that failed. */
-  readonly failedAttempts: number;
-  /** Kind of the last failure of a connection, an attempt or a command; null when there was none. */
-  readonly lastErrorKind: string | null;
-  /** Reads whose reply missed the deadline: what a longer deadline would have brought in. */
-  readonly late: {
-    /** Replies that held a value. */
-    readonly hits: LateReplyStats;
-    /** Replies without one. */
-    readonly misses: LateReplyStats;
-    /** Error replies. */
-    readonly failed: number;
-    /** Reads whose connection ended before the reply. */
-    readonly lost: number;
-  };
-}
-
-/**
- * A connection to a Redis or Valkey server whose sockets, parsing and deadlines live on a native thread. It connects in
- * the background, keeps itself up, and never keeps an otherwise idle process alive. Standalone servers over TCP, TLS or a
- * unix socket; Sentinel is not supported.
- *
- * Emits `"status"` with each new {@link RedisClientStatus}.
- */
-export declare class RedisClient
-  extends EventEmitter<{
-    status: [RedisClientStatus];
-  }>
-  implements DialCacheRedisClient
-{
-  /** Never throws for a server that cannot be reached. @throws TypeError or RangeError naming a bad option. */
-  constructor(options?: RedisClientOptions);
-  /** What the client is doing about its connection. */
-  get status(): RedisClientStatus;
-  /**
-   * Waits for a connection, however many attempts it takes.
-   * @param options - `timeoutMs`: how long, in milliseconds; without it as long as the client is open.
-   * @throws DialCacheRedisError when the time is over, DialCacheClosedError when the client is closed.
-   */
-  ready(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
-  /**
-   * The payload stored under a key, or null. A Buffer comes as it is stored, compressed or not.
-   * @param context - `timeoutMs`: how long to wait, in milliseconds; without it as long as the connection lives. The
-   * signal is not looked at.
-   * @throws DialCacheRedisError when the time is over or Redis could not be asked, DialCacheClosedError.
-   */
-  read(request_: RedisReadRequest, context?: RedisReadContext): Promise<RedisCachePayload | null>;
-  /**
-   * Stores a payload as it is. Resolves with true; the connection's end is its only limit in time.
-   * @throws DialCacheRedisError when the server did not take it, DialCacheClosedError, DialCacheRedisPayloadError.
-   */
-  write(request_: RedisWriteRequest): Promise<boolean>;
-  /** Not available in this version. */
-  invalidate(_request: RedisInvalidationRequest): Promise<void>;
-  /** Ends the client: what is pending is rejected, later requests fail at once. Later calls do nothing. */
-  close(): void;
-  /** Figures of this moment. */
-  stats(): RedisClientStats;
-  /** Closes the client. */
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
 export {};

@@ -47,7 +47,10 @@ export interface ManualClockOptions {
   readonly wallNow?: number | undefined;
 }
 
-/** A clock for tests: give it to `installClock()`, then `await clock.advance(50)`. */
+/**
+ * A clock for tests: give it to `installClock()`, then `await clock.advance(50)`.
+ * @throws TypeError or RangeError naming a bad option.
+ */
 export declare function manualClock(options?: ManualClockOptions): ManualClock;
 
 /** Resolves when no Redis request of this thread's native clients is waited for any more. */
