@@ -150,13 +150,14 @@ function resolveUseCase(options: Readonly<Record<(typeof USE_CASE)[number], unkn
   const { redisReadTimeoutMs, fallbackTimeoutMs, readHedge, shadowComparator } = options;
   if (readHedge !== undefined) refuseUnsupported(place, "readHedge");
   if (shadowComparator !== undefined) refuseUnsupported(place, "shadowComparator");
-  const config = defaultConfig === undefined ? null : defaultConfigOption(defaultConfig, place);
+  // Null as in DialCache, where a key carries it: none given.
+  const config = isGiven(defaultConfig) ? defaultConfigOption(defaultConfig, place) : null;
   return {
     keyType: nameOption(keyType, place, "keyType"),
     useCase: useCaseOption(useCase, place),
     defaultConfig: config,
     defaults: config === null ? NO_DEFAULTS : toLeaves(config, "defaultConfig"),
-    serializer: serializer === undefined ? undefined : serializerOption(serializer, place),
+    serializer: isGiven(serializer) ? serializerOption(serializer, place) : undefined,
     trackForInvalidation: trackForInvalidation !== undefined && trackedOption(trackForInvalidation, place),
     redisReadTimeoutMs:
       redisReadTimeoutMs === undefined ? undefined : timeoutMs(redisReadTimeoutMs, place, "redisReadTimeoutMs"),
@@ -165,6 +166,10 @@ function resolveUseCase(options: Readonly<Record<(typeof USE_CASE)[number], unkn
         ? undefined
         : timeoutMs(undefinedOr(fallbackTimeoutMs, 60_000), place, "fallbackTimeoutMs"),
   };
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }
 
 function useCaseOption(value: unknown, place: Place): string {

@@ -254,7 +254,10 @@ impl NativeEngine {
         let reader = self.cell.reader.borrow();
         let (Some(reader), Some(current)) = (&*reader, core.flight(id)) else {
             core.write_settled(id, WriteResult::Failed, self.cell.clock.now());
-            return None;
+            return Some(Failure {
+                kind: "internal".into(),
+                message: "there is no flight or no native client to write with, which is a bug".into(),
+            });
         };
         let generation = current.generation;
         let request = WriteRequest {

@@ -1,4 +1,5 @@
 mod identity;
+mod model;
 
 use std::time::Duration;
 
