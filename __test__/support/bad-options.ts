@@ -80,6 +80,9 @@ const notRamps: readonly Refused[] = [
   [Number.POSITIVE_INFINITY, "RangeError"],
 ];
 
+/** Null stands for "none given" where DialCache takes it for that. */
+const given = ([value]: Refused): boolean => value !== null;
+
 const notBooleans: readonly Refused[] = [null, 0, 1, "true", {}].map((value) => [value, "TypeError"]);
 
 const notFunctions: readonly Refused[] = [null, "id", 1, {}, []].map((value) => [value, "TypeError"]);
@@ -214,7 +217,7 @@ function badUseCaseOptions(base: Record<string, unknown>): BadOption[] {
   return [
     ...of("keyType", notNames),
     ...of("useCase", [...notNames, ["a\ud800", "RangeError"], ["watermark", "UseCaseNameIsReservedError"]]),
-    ...of("defaultConfig", notObjects),
+    ...of("defaultConfig", notObjects.filter(given)),
     ...of("defaultConfig.ttlSec", notObjects),
     ...of("defaultConfig.ttlSec.local", notTtls),
     ...of("defaultConfig.ttlSec.remote", notTtls),
@@ -229,7 +232,7 @@ function badUseCaseOptions(base: Record<string, unknown>): BadOption[] {
     ...of("defaultConfig.shadow.logMismatches", notBooleans),
     ...of("defaultConfig.remoteReadTimeoutMs", [[50, "TypeError"]]),
     ...of("defaultConfig.ttl", [[60, "TypeError"]]),
-    ...of("serializer", notSerializers),
+    ...of("serializer", notSerializers.filter(given)),
     ...of("trackForInvalidation", notBooleans),
     ...of("redisReadTimeoutMs", notTimeouts),
     ...of(
