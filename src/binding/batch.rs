@@ -14,6 +14,7 @@ use napi_derive::napi;
 
 use super::codes::{self, Reply};
 use super::lines::{Addressee, Lines, addressee};
+use super::payload::presentable;
 use crate::core::chain::ReadResult;
 use crate::core::engine::WriteResult;
 use crate::core::envelope::Payload;
@@ -213,7 +214,7 @@ impl<'env, 'lines> Batch<'env, 'lines> {
     fn push_payload(&mut self, target: i32, number: u32, payload: Payload) -> napi::Result<()> {
         self.bytes += payload.len();
         let reply = Reply::Load as i32;
-        match payload {
+        match presentable(payload) {
             Payload::Text(text) => self.push(target, number, reply, text),
             Payload::Bytes(bytes) => self.push(target, number, reply, BufferSlice::from_data(self.env, bytes)?),
         }

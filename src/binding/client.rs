@@ -9,7 +9,8 @@ use napi_derive::napi;
 use super::batch::Failure;
 use super::engine::{millis, whole};
 use super::lines::{Lines, call_ticket};
-use crate::core::envelope::{Compression, Payload};
+use super::payload::to_payload;
+use crate::core::envelope::Compression;
 use crate::remote::{
     Client, Credentials, Envelope, InvalidateRequest, Lateness, Options, ReadRequest, Reconnect, RemoteError, Secret,
     TlsOptions, WriteRequest,
@@ -252,14 +253,6 @@ impl NativeClient {
             late_failed: float(stats.late.failed),
             late_lost: float(stats.late.lost),
         }
-    }
-}
-
-/// A payload as the serializer made it.
-pub fn to_payload(payload: Either<String, Buffer>) -> Payload {
-    match payload {
-        Either::A(text) => Payload::Text(text),
-        Either::B(bytes) => Payload::Bytes(bytes.to_vec()),
     }
 }
 

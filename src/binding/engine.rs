@@ -11,11 +11,12 @@ use napi_derive::napi;
 
 use super::batch::Failure;
 use super::cell::{EngineCell, Reader};
-use super::client::{CompressionConfig, NativeClient, to_payload};
+use super::client::{CompressionConfig, NativeClient};
 use super::clock::{self, Clock};
 use super::codes;
 use super::figures::{self, EngineGauges, UseCaseCounters};
 use super::lines::Lines;
+use super::payload::to_payload;
 use super::policy::PolicyLeaves;
 use super::raw;
 use crate::core::chain::ReadResult;

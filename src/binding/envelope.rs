@@ -12,7 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use napi::bindgen_prelude::{AsyncTask, Buffer, Either, Env, Task};
 use napi_derive::napi;
 
-use super::client::{CompressionConfig, to_payload};
+use super::client::CompressionConfig;
+use super::payload::{presentable, to_payload};
 use crate::core::envelope::{self, Compression, Payload};
 use crate::core::frame::Encoding;
 
@@ -75,7 +76,7 @@ fn contained(work: impl FnOnce() -> Payload) -> napi::Result<Payload> {
 }
 
 fn from_payload(payload: Payload) -> Either<String, Buffer> {
-    match payload {
+    match presentable(payload) {
         Payload::Text(text) => Either::A(text),
         Payload::Bytes(bytes) => Either::B(bytes.into()),
     }
