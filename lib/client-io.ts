@@ -31,20 +31,24 @@ export function startClientRead(
   settled: (result: number, value: unknown) => void,
 ): ClientRead {
   const read = new Read(settled);
-  let reply: unknown;
+  void run(read, client, request, timeoutMs);
+  return read;
+}
+
+async function run(
+  read: Read,
+  client: DialCacheRedisClient,
+  request: RedisReadRequest,
+  timeoutMs: number,
+): Promise<void> {
+  let payload: RedisCachePayload | null;
   try {
-    reply = client.read(request, contextOf(read, timeoutMs));
+    payload = await payloadOf(await client.read(request, contextOf(read, timeoutMs)));
   } catch (error) {
     read.settle(READ_FAILED, error);
-    return read;
+    return;
   }
-  Promise.resolve(reply)
-    .then(payloadOf)
-    .then(
-      (payload) => read.settle(payload === null ? READ_MISS : READ_HIT, payload),
-      (error: unknown) => read.settle(READ_FAILED, error),
-    );
-  return read;
+  read.settle(payload === null ? READ_MISS : READ_HIT, payload);
 }
 
 /** Writes a serialized value through a caller's client. */

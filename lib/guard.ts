@@ -1,3 +1,6 @@
+import { types } from "node:util";
+import { adopt } from "./thenable";
+
 /**
  * Calls `target[method](...args)` for its effect only: a throw, a missing method and a later rejection all end here.
  * The method is looked up at each call, so one that is replaced afterwards (a spy on `console`) is honoured.
@@ -7,12 +10,15 @@ export function callGuarded(target: object, method: string, args: readonly unkno
     const member: unknown = (target as Record<string, unknown>)[method];
     if (typeof member !== "function") return;
     const result: unknown = Reflect.apply(member, target, args);
-    if (typeof result === "object" && result !== null && "then" in result) {
-      Promise.resolve(result).then(undefined, ignore);
-    }
+    ignoreOutcome(result);
   } catch {
     // An observer's failure is never the caller's.
   }
+}
+
+/** Lets `value`, when it is a promise, reject without anyone noticing. */
+export function ignoreOutcome(value: unknown): void {
+  if (types.isPromise(value)) adopt(value).then(ignore, ignore);
 }
 
 function ignore(): void {}

@@ -24,7 +24,7 @@ import {
 import type { Call } from "./plain-call";
 import { failureError } from "./redis-client";
 import type { RedisReadRequest } from "./redis-types";
-import { isThenable } from "./thenable";
+import { adopt, isThenable } from "./thenable";
 import type { UseCase } from "./use-case";
 
 /** What a leader waits for. Whatever else settles meanwhile is late, and ignored. */
@@ -219,12 +219,15 @@ export class Leader {
     let value: unknown;
     try {
       value = serializer.load(payload);
+      if (isThenable(value)) {
+        adopt(value).then(loaded, failed).catch(this.#reject);
+        return;
+      }
     } catch (error) {
       failed(error);
       return;
     }
-    if (isThenable(value)) Promise.resolve(value).then(loaded, failed).catch(this.#reject);
-    else loaded(value);
+    loaded(value);
   }
 
   #runSource(): void {
@@ -236,19 +239,19 @@ export class Leader {
       this.#instance.syncTimer();
       timedOut.then(() => this.#sourceTimedOut()).catch(this.#reject);
     }
+    this.#source().catch(this.#reject);
+  }
+
+  async #source(): Promise<void> {
     const { fn, self, args } = this.#call;
-    let result: unknown;
+    let value: unknown;
     try {
-      result = Reflect.apply(fn, self, args);
+      value = await Reflect.apply(fn, self, args);
     } catch (error) {
-      result = Promise.reject(error);
+      this.#fail(error);
+      return;
     }
-    Promise.resolve(result)
-      .then(
-        (value) => this.#accept(value),
-        (error: unknown) => this.#fail(error),
-      )
-      .catch(this.#reject);
+    this.#accept(value);
   }
 
   #accept(value: unknown): void {
@@ -327,19 +330,21 @@ export class Leader {
     const failed = (error: unknown): void => this.#dumpFailed(error);
     const done = (payload: unknown): void => {
       if (recorder.observed) recorder.serialized("dump", (this.#instance.now() - since) / MS_PER_SECOND);
-      this.#write(payload);
+      try {
+        this.#write(payload);
+      } catch (error) {
+        // Something that only looked like a Buffer.
+        failed(error);
+      }
     };
-    let dumped: unknown;
     try {
-      dumped = serializer.dump(value);
+      const dumped: unknown = serializer.dump(value);
+      if (!isThenable(dumped)) return () => done(dumped);
+      adopt(dumped).then(done, failed);
+      return () => {};
     } catch (error) {
       return () => failed(error);
     }
-    if (!isThenable(dumped)) return () => done(dumped);
-    const settled = Promise.resolve(dumped).then(done, failed);
-    return () => {
-      settled.catch(failed);
-    };
   }
 
   #dumpFailed(error: unknown): void {

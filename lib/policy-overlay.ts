@@ -1,6 +1,6 @@
 import { type Leaves, toLeaves } from "./config";
 import type { DialCacheKey } from "./key";
-import { isThenable } from "./thenable";
+import { adopt, isThenable } from "./thenable";
 import type { CacheConfigProvider } from "./types";
 
 /**
@@ -14,7 +14,7 @@ export function policyOverlay(
   return (key) => {
     const answer: unknown = provider(key);
     // Not its own `then`: what that returns is only a promise of the result when the thenable is a proper promise.
-    return isThenable(answer) ? Promise.resolve(answer).then(leavesOf) : leavesOf(answer);
+    return isThenable(answer) ? adopt(answer).then(leavesOf) : leavesOf(answer);
   };
 }
 

@@ -18,5 +18,10 @@ export function detached(value: unknown): Promise<unknown> {
 }
 
 function settled(value: unknown): Promise<unknown> {
-  return Promise.resolve(value);
+  const promise = Promise.resolve(value);
+  // Rejected when reading the value's `then` throws, as it does for a revoked proxy: that concerns who gets it, later.
+  promise.then(ignore, ignore);
+  return promise;
 }
+
+function ignore(): void {}

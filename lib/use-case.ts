@@ -1,6 +1,7 @@
 import type { Leaves } from "./config";
 import type { RequestScope } from "./context";
 import { DialCacheKeyError } from "./errors";
+import { ignoreOutcome } from "./guard";
 import type { Instance } from "./instance";
 import { DialCacheKey, type KeyArgs, type NormalizedKey, normalizeArgs, normalizeKeySpec } from "./key";
 import { Leader } from "./leader";
@@ -82,6 +83,8 @@ export class UseCase {
       if (!isWellFormed(this.#options.keyType)) throw new DialCacheKeyError("keyType must be well-formed text");
       key = normalizeKeySpec(spec);
     } catch (error) {
+      // The promise of an asynchronous selector is no key, and nobody else looks at how it ends.
+      ignoreOutcome(spec);
       return this.keyFailed(error, call);
     }
     if (provider === undefined) return this.#cached(scope, key, undefined, call);
