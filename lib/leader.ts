@@ -14,6 +14,7 @@ import {
   READ_REFUSED,
   REFUSED_STALE,
   REFUSED_TIMED_OUT,
+  SOURCE,
   STALE,
   TIMED_OUT,
   TIMER,
@@ -79,35 +80,36 @@ export class Leader {
     });
   }
 
-  /** Begins as the engine said: with a read, or with the source. */
-  start(kind: number): void {
-    const { flights, waiting } = this.#instance;
+  /**
+   * Begins as the engine said: with a read, or with the source.
+   * @param tell - Tells observers of the lookup. They are user code, which may call the cache or close it: the flight
+   *   can be joined and ended before they run.
+   */
+  start(kind: number, tell: () => void): void {
+    const { engine, flights, waiting } = this.#instance;
     flights[this.#flight] = this.promise;
     waiting[this.#flight] = this;
-    switch (kind) {
-      case READ:
-        this.#instance.requested(true);
-        this.#syncReadTimer();
-        this.#wait(READING).then(() => {
-          this.#instance.readOver();
-          this.#syncReadTimer();
-          this.#afterRead();
-        }, this.#reject);
-        break;
-      case READ_ELSEWHERE:
-        this.#wait(READING).then(() => this.#afterRead(), this.#reject);
-        this.#instance.syncTimer();
-        this.#readThroughClient();
-        break;
-      case READ_REFUSED: {
-        const error = failureError(this.#instance.engine.takeRefused());
-        this.#wait(READING).then(() => this.#afterRead(), this.#reject);
-        this.replied(FAILED, error);
-        break;
-      }
-      default:
-        this.#runSource();
+    if (kind === SOURCE) {
+      tell();
+      this.#runSource();
+      return;
     }
+    if (kind === READ) this.#instance.requested(true);
+    // The native thread keeps the deadlines of its reads, but no installed clock.
+    const timedHere = kind !== READ || this.#instance.clock !== undefined;
+    const refused = kind === READ_REFUSED ? failureError(engine.takeRefused()) : undefined;
+    this.#wait(READING)
+      .then(() => {
+        if (kind === READ) this.#instance.readOver();
+        if (timedHere) this.#instance.syncTimer();
+        this.#afterRead();
+      })
+      .catch(this.#reject);
+    if (timedHere) this.#instance.syncTimer();
+    tell();
+    if (this.#waitsFor !== READING) return;
+    if (kind === READ_ELSEWHERE) this.#readThroughClient();
+    else if (refused !== undefined) this.replied(FAILED, refused);
   }
 
   /**
@@ -136,11 +138,6 @@ export class Leader {
     return new Promise((resolve) => {
       this.#resume = resolve;
     });
-  }
-
-  /** The native thread keeps the deadlines of its reads, but no installed clock. */
-  #syncReadTimer(): void {
-    if (this.#instance.clock !== undefined) this.#instance.syncTimer();
   }
 
   #elapsed(): number {
@@ -389,19 +386,14 @@ export class Leader {
     const { engine } = this.#instance;
     const request = { ...this.#keys(), cacheTtlMs: engine.remoteTtlMs(this.#flight) };
     const value = this.#value;
-    const settled = (result: number): void => {
+    const settled = (result: number, over: () => void): void => {
       this.#instance.tick();
       this.#place(engine.writeSettled(this.#flight, result), value);
+      over();
     };
     writeThroughClient(remote, request, payload).then(
-      (stored) => {
-        settled(stored ? WRITE_STORED : WRITE_FENCED);
-        this.#writeOver();
-      },
-      (error: unknown) => {
-        settled(WRITE_REJECTED);
-        this.#writeFailed(error);
-      },
+      (stored) => settled(stored ? WRITE_STORED : WRITE_FENCED, () => this.#writeOver()),
+      (error: unknown) => settled(WRITE_REJECTED, () => this.#writeFailed(error)),
     );
   }
 

@@ -128,23 +128,32 @@ export class UseCase {
     return this.#uncached(call);
   }
 
-  /** Follows a lookup's answer when it was not a plain hit. */
-  follow(answer: number, layer: MetricLayer, call: Call): Promise<unknown> {
+  /**
+   * Follows a lookup's answer when it was not a plain hit.
+   * @param tell - Tells observers of the lookup, once the answer was followed as far as others can change it.
+   */
+  follow(answer: number, layer: MetricLayer, call: Call, tell: () => void = nothing): Promise<unknown> {
     const { instance } = this;
     const number = answer & NUMBER;
     const kind = (answer >> NUMBER_BITS) & KIND;
     if ((answer & FREED) !== 0) instance.dropFreed();
     switch (kind) {
-      case 0:
-        return instance.slots[number] as Promise<unknown>;
-      case JOIN:
+      case 0: {
+        const value = instance.slots[number] as Promise<unknown>;
+        tell();
+        return value;
+      }
+      case JOIN: {
+        const flight = instance.flights[number] as Promise<unknown>;
+        tell();
         this.recorder.coalesced("process");
-        return instance.flights[number] as Promise<unknown>;
+        return flight;
+      }
       case KEY_ERROR:
         return this.keyFailed(new DialCacheKeyError("id of a key must be well-formed text"), call);
       default: {
         const leader = new Leader(this, number, layer, call);
-        leader.start(kind);
+        leader.start(kind, tell);
         return leader.promise;
       }
     }
@@ -170,10 +179,11 @@ export class UseCase {
     if (!recorder.observed) return this.follow(answer, above, call);
 
     const trace = instance.engine.trace();
-    recorder.traced(trace);
-    const local = trace & LAYER_MASK;
-    if (local === LAYER_HIT || local === LAYER_MISS) recorder.lookedUp("local", since);
-    return this.follow(answer, missedLayer(trace) ?? above, call);
+    return this.follow(answer, missedLayer(trace) ?? above, call, () => {
+      recorder.traced(trace);
+      const local = trace & LAYER_MASK;
+      if (local === LAYER_HIT || local === LAYER_MISS) recorder.lookedUp("local", since);
+    });
   }
 
   /** Runs the source with its deadline and nothing else. */
@@ -201,6 +211,8 @@ export class UseCase {
     });
   }
 }
+
+function nothing(): void {}
 
 /** The lowest layer a call missed: the one whose value the source makes up for. */
 function missedLayer(trace: number): MetricLayer | undefined {
