@@ -62,26 +62,40 @@ const collected = new FinalizationRegistry<number>((id) => clients.delete(id));
 
 /** Resolves when no request to Redis is waited for. */
 export function whenIdle(): Promise<void> {
-  if (hub.waiting() === 0 && !hub.hasMore()) return Promise.resolve();
+  if (hub.waiting() === 0 && hub.rest()) return Promise.resolve();
   return new Promise((resolve) => idlers.push(resolve));
 }
 
 function onWake(): void {
   for (const { listener } of listeners.values()) guarded(() => listener.tick());
-  const events = hub.drain();
+  try {
+    dispatchAll(hub.drain());
+  } finally {
+    // Without this nothing would wake again.
+    realSetImmediate(goOn);
+  }
+}
+
+/**
+ * What is left or has come meanwhile, in a later turn: after timers and sockets had theirs. Not earlier, because the work
+ * itself is done in continuations: only now are the replies there that came during it.
+ */
+function goOn(): void {
+  if (!hub.rest()) onWake();
+  else if (hub.waiting() === 0 && idlers.length > 0) {
+    const waiting = idlers;
+    idlers = [];
+    for (const resolve of waiting) resolve();
+  }
+}
+
+function dispatchAll(events: unknown[]): void {
   for (let place = 0; place < events.length; place += PLACES) {
     const target = events[place] as number;
     const number = events[place + 1] as number;
     const reply = events[place + 2] as number;
     const value = events[place + 3];
     guarded(() => dispatch(target, number, reply, value));
-  }
-  // The rest in a later turn, after timers had theirs.
-  if (hub.hasMore()) realSetImmediate(onWake);
-  else if (hub.waiting() === 0 && idlers.length > 0) {
-    const waiting = idlers;
-    idlers = [];
-    for (const resolve of waiting) resolve();
   }
 }
 

@@ -109,3 +109,7 @@ fn of_use_case(key_type: &str, use_case: &str, tracked: bool, counters: &Counter
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
+
+/// Whether this is a build for development, whose speed says nothing.
+#[napi]
+pub const DEBUG_BUILD: bool = cfg!(debug_assertions);

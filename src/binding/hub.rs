@@ -14,9 +14,9 @@ use super::lines::{Lines, Mailbox};
 use super::wake::{Hold, Wake};
 
 /// Most events handed over in one turn of the event loop, and most payload bytes with them: an
-/// unbounded batch would keep timers waiting.
-const BATCH_EVENTS: usize = 512;
-const BATCH_BYTES: usize = 1 << 20;
+/// unbounded batch would keep timers waiting. Parsing a batch of JSON takes about a millisecond.
+const BATCH_EVENTS: usize = 128;
+const BATCH_BYTES: usize = 256 << 10;
 
 /// One environment's hub.
 #[napi]
@@ -54,8 +54,8 @@ impl Hub {
         NativeClient::connect(config, Rc::clone(&self.lines))
     }
 
-    /// What has happened, four places an event: see [`Batch`]. Takes what is there, up to a bound;
-    /// [`Hub::has_more`] tells whether to come again in a later turn.
+    /// What has happened, four places an event: see [`Batch`]. Takes what is there, up to a bound.
+    /// After the wake [`Hub::rest`] must follow, or nothing wakes again.
     #[napi(catch_unwind)]
     pub fn drain<'env>(&self, env: &'env Env) -> napi::Result<Array<'env>> {
         self.lines.collect();
@@ -67,10 +67,10 @@ impl Hub {
         Ok(batch.into_array())
     }
 
-    /// Whether events are left over from the latest drain.
+    /// Whether the next event will wake. If not, some are there: drain again in a later turn.
     #[napi(catch_unwind)]
-    pub fn has_more(&self) -> bool {
-        self.lines.has_backlog()
+    pub fn rest(&self) -> bool {
+        self.lines.rest()
     }
 
     /// How many requests are waited for.

@@ -34,11 +34,21 @@ impl Mailbox {
         }
     }
 
-    /// Everything that is there. The flag goes down first: an event that comes in between wakes
-    /// once too often rather than never.
+    /// Everything that is there. What comes from now on wakes nobody before [`Mailbox::rest`].
     fn take(&self) -> Vec<Event> {
-        self.woken.store(false, Ordering::SeqCst);
         std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Lets the next event wake again, unless some are there already: then false.
+    ///
+    /// The flag goes down while the queue is locked: an event that comes in between wakes once too
+    /// often rather than never.
+    fn rest(&self) -> bool {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if events.is_empty() {
+            self.woken.store(false, Ordering::SeqCst);
+        }
+        events.is_empty()
     }
 }
 
@@ -136,9 +146,13 @@ impl Lines {
         self.backlog.borrow_mut().extend(self.mailbox.take());
     }
 
-    /// Whether events are left over.
-    pub fn has_backlog(&self) -> bool {
-        !self.backlog.borrow().is_empty()
+    /// Whether nothing is left over and nothing has come: then the next event wakes, and only then.
+    ///
+    /// While the JavaScript thread is at work, waking it is not only dear. Node calls a threadsafe
+    /// function again up to a thousand times before timers and sockets have their turn, so one that
+    /// is woken during each of its calls keeps them waiting for seconds.
+    pub fn rest(&self) -> bool {
+        self.backlog.borrow().is_empty() && self.mailbox.rest()
     }
 }
 
