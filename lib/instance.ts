@@ -7,7 +7,16 @@ import type { DialCacheKey } from "./key";
 import type { Leader } from "./leader";
 import type { Logger } from "./logger";
 import type { GuardedMetrics } from "./metrics";
-import { DUE_LINGER, type NativeEngine, NUMBER, NUMBER_BITS, RemoteKind, TIMED_OUT } from "./native";
+import {
+  DUE_LINGER,
+  type NativeEngine,
+  NUMBER,
+  NUMBER_BITS,
+  RemoteKind,
+  type Steps,
+  stepsOf,
+  TIMED_OUT,
+} from "./native";
 import type { ResolvedCompression, ResolvedDialCacheOptions } from "./options";
 import { policyOverlay } from "./policy-overlay";
 import { nativeOf } from "./redis-client";
@@ -32,6 +41,8 @@ export interface RemoteLayer {
  */
 export class Instance implements Listener {
   readonly engine: NativeEngine;
+  /** What is told of a leader's call, each for less than a method of the engine costs. */
+  readonly steps: Steps;
   readonly clock: Clock | undefined;
   readonly metrics: GuardedMetrics | undefined;
   readonly logger: Logger;
@@ -88,6 +99,7 @@ export class Instance implements Listener {
       installedClock: clock !== undefined,
       ...(compression === undefined ? {} : { compression }),
     });
+    this.steps = stepsOf(this.engine);
     const native = nativeOf(remote?.client);
     if (remote?.native === true && native !== undefined) this.#number = this.engine.attach(native);
     this.#timer = new DeadlineTimer(this.engine, clock, () => this.#due());
@@ -110,7 +122,12 @@ export class Instance implements Listener {
 
   /** Sets the timer as the engine wants it. */
   syncTimer(): void {
-    if (this.engine.timerChanged()) this.#timer.sync();
+    if (this.steps.timerChanged() !== 0) this.#timer.sync();
+  }
+
+  /** Sets the timer: the engine has answered that it wants another one. */
+  setTimer(): void {
+    this.#timer.sync();
   }
 
   /** Keeps an accepted value where the engine put it. */

@@ -25,6 +25,7 @@ import {
 import type { Call } from "./plain-call";
 import { failureError } from "./redis-client";
 import type { RedisReadRequest } from "./redis-types";
+import { stackless } from "./stackless";
 import { adopt, isThenable } from "./thenable";
 import type { UseCase } from "./use-case";
 
@@ -149,7 +150,7 @@ export class Leader {
     this.#clientRead = startClientRead(remote.client, this.#keys(), this.#useCase.readTimeoutMs, (result, value) => {
       if (this.#waitsFor !== READING) return;
       this.#instance.tick();
-      this.replied(this.#instance.engine.readSettled(this.#flight, result), value);
+      this.replied(this.#instance.steps.readSettled(this.#flight, result), value);
       this.#instance.syncTimer();
     });
   }
@@ -164,7 +165,8 @@ export class Leader {
         this.#useCase.recorder.miss("remote");
         break;
       case TIMED_OUT: {
-        const error = new RedisReadTimeoutError(this.#useCase.name, this.#useCase.readTimeoutMs);
+        const { name, readTimeoutMs } = this.#useCase;
+        const error = stackless(() => new RedisReadTimeoutError(name, readTimeoutMs));
         this.#clientRead?.abort(error);
         this.#readFailed(error);
         break;
@@ -200,7 +202,7 @@ export class Leader {
     const failed = (error: unknown): void => {
       done();
       this.#instance.tick();
-      this.#instance.engine.loadFailed(this.#flight);
+      this.#instance.steps.loadFailed(this.#flight);
       recorder.error("remote", "serialization_load");
       recorder.warn("the serializer rejected a payload, the source runs and replaces it", error);
       recorder.miss("remote");
@@ -209,7 +211,7 @@ export class Leader {
     const loaded = (value: unknown): void => {
       done();
       this.#instance.tick();
-      this.#place(this.#instance.engine.loaded(this.#flight), value);
+      this.#place(this.#instance.steps.loaded(this.#flight), value);
       this.#end();
       this.#resolve(value);
     };
@@ -228,13 +230,12 @@ export class Leader {
   }
 
   #runSource(): void {
-    const { engine } = this.#instance;
     this.#instance.tick();
-    engine.sourceStarted(this.#flight);
+    const timer = this.#instance.steps.sourceStarted(this.#flight);
     const timedOut = this.#wait(SOURCING);
     if (this.#useCase.fallbackTimeoutMs !== undefined) {
-      this.#instance.syncTimer();
-      timedOut.then(() => this.#sourceTimedOut()).catch(this.#reject);
+      if (timer !== 0) this.#instance.setTimer();
+      timedOut.then(() => this.#attempt(() => this.#sourceTimedOut()));
     }
     this.#source().catch(this.#reject);
   }
@@ -251,10 +252,19 @@ export class Leader {
     this.#accept(value);
   }
 
+  /** A step that a bug may end: the caller must not be left waiting. One promise less than a `catch()` behind it. */
+  #attempt(step: () => void): void {
+    try {
+      step();
+    } catch (bug) {
+      this.#reject(bug);
+    }
+  }
+
   #accept(value: unknown): void {
     if (this.#waitsFor !== SOURCING) return;
     this.#settleSource();
-    const packed = this.#instance.engine.sourceSettled(this.#flight, true);
+    const packed = this.#instance.steps.sourceSettled(this.#flight, 1);
     if (packed < 0) {
       this.#refused(packed);
       return;
@@ -277,7 +287,7 @@ export class Leader {
   #fail(error: unknown): void {
     if (this.#waitsFor !== SOURCING) return;
     this.#settleSource();
-    const packed = this.#instance.engine.sourceSettled(this.#flight, false);
+    const packed = this.#instance.steps.sourceSettled(this.#flight, 0);
     if (packed === REFUSED_TIMED_OUT || packed === REFUSED_STALE) {
       this.#refused(packed);
       return;
@@ -346,7 +356,7 @@ export class Leader {
 
   #dumpFailed(error: unknown): void {
     this.#instance.tick();
-    this.#instance.engine.dumpFailed(this.#flight);
+    this.#instance.steps.dumpFailed(this.#flight);
     this.#useCase.recorder.error("remote", "serialization_dump");
     this.#useCase.recorder.warn("a value could not be serialized for Redis, it is not written", error);
     this.#writeOver();
@@ -383,12 +393,12 @@ export class Leader {
   }
 
   #writeThroughClient(remote: RemoteLayer, payload: string | Uint8Array): void {
-    const { engine } = this.#instance;
+    const { engine, steps } = this.#instance;
     const request = { ...this.#keys(), cacheTtlMs: engine.remoteTtlMs(this.#flight) };
     const value = this.#value;
     const settled = (result: number, over: () => void): void => {
       this.#instance.tick();
-      this.#place(engine.writeSettled(this.#flight, result), value);
+      this.#place(steps.writeSettled(this.#flight, result), value);
       over();
     };
     writeThroughClient(remote, request, payload).then(

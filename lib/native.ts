@@ -16,6 +16,34 @@ export type {
 export const { Hub, RemoteKind, openPayload, sealPayload } = binding;
 export type Hub = Binding.Hub;
 
+/** The functions that tell an engine the steps of its leaders' calls: see `Step` in the binding. */
+export interface Steps {
+  readonly readSettled: (flight: number, result: number) => number;
+  readonly loadFailed: (flight: number) => number;
+  readonly loaded: (flight: number) => number;
+  /** Answers 1 when the timer must be set anew. */
+  readonly sourceStarted: (flight: number) => number;
+  readonly sourceSettled: (flight: number, ok: 0 | 1) => number;
+  readonly dumpFailed: (flight: number) => number;
+  readonly writeSettled: (flight: number, result: number) => number;
+  /** Answers 1 when the timer must be set anew. */
+  readonly timerChanged: () => number;
+}
+
+export function stepsOf(engine: Binding.NativeEngine): Steps {
+  const { Step } = binding;
+  return {
+    readSettled: engine.stepFunction(Step.ReadSettled),
+    loadFailed: engine.stepFunction(Step.LoadFailed),
+    loaded: engine.stepFunction(Step.Loaded),
+    sourceStarted: engine.stepFunction(Step.SourceStarted),
+    sourceSettled: engine.stepFunction(Step.SourceSettled),
+    dumpFailed: engine.stepFunction(Step.DumpFailed),
+    writeSettled: engine.stepFunction(Step.WriteSettled),
+    timerChanged: engine.stepFunction(Step.TimerChanged) as () => number,
+  };
+}
+
 /** Bits of a slot's or flight's number in a packed answer. */
 export const NUMBER_BITS = binding.NUMBER_BITS;
 /** The number in a packed answer; also what stands there when there is no slot. */

@@ -44,6 +44,7 @@ export class Recorder {
     errors: new Map(),
   };
   readonly #names: Names;
+  readonly #quotedUseCase: string;
   readonly #metrics: GuardedMetrics | undefined;
   readonly #logger: Logger;
   readonly #lookupClock: (() => number) | undefined;
@@ -56,6 +57,7 @@ export class Recorder {
     lookupClock: (() => number) | undefined,
   ) {
     this.#names = names;
+    this.#quotedUseCase = JSON.stringify(names.useCase);
     this.#lookupClock = metrics === undefined ? undefined : lookupClock;
     this.#metrics = metrics;
     this.#logger = logger;
@@ -68,7 +70,7 @@ export class Recorder {
 
   /** A failure nobody but the log hears of. */
   warn(message: string, error: unknown): void {
-    this.#logger.warn(`DialCache: ${message} (use case ${JSON.stringify(this.#names.useCase)})`, error);
+    this.#logger.warn(`DialCache: ${message} (use case ${this.#quotedUseCase})`, error);
   }
 
   error(layer: MetricLayer, error: MetricErrorKind, inFallback = false): void {

@@ -19,7 +19,7 @@ use super::lines::Lines;
 use super::payload::to_payload;
 use super::policy::PolicyLeaves;
 use super::raw;
-use crate::core::chain::ReadResult;
+use super::steps::{self, Step};
 use crate::core::engine::{CallOptions, Engine, EngineOptions, UseCaseId, UseCaseOptions, WriteResult};
 use crate::core::flight::FlightId;
 use crate::core::local::Eviction;
@@ -177,6 +177,12 @@ impl NativeEngine {
         raw::lookup_function(env, Rc::clone(&self.cell), UseCaseId(use_case))
     }
 
+    /// Makes the function that tells a step: `(flight: number, detail?: number) => number`.
+    #[napi(catch_unwind, ts_return_type = "(flight: number, detail?: number) => number")]
+    pub fn step_function<'env>(&self, env: &'env Env, step: Step) -> napi::Result<Unknown<'env>> {
+        raw::step_function(env, Rc::clone(&self.cell), steps::run(step))
+    }
+
     /// Like the lookup function, for a call with options of its own.
     #[napi(catch_unwind)]
     pub fn begin(&self, use_case: u32, id: String, args: String, call: CallConfig) -> i32 {
@@ -199,51 +205,6 @@ impl NativeEngine {
     #[napi(catch_unwind)]
     pub fn value_key(&self, flight: u32) -> String {
         self.cell.core.borrow().value_key(FlightId(flight)).unwrap_or_default()
-    }
-
-    /// A read that JavaScript made has settled: 0 hit, 1 miss, anything else a failure.
-    #[napi(catch_unwind)]
-    pub fn read_settled(&self, flight: u32, result: u32) -> i32 {
-        let result = match result {
-            0 => ReadResult::Hit,
-            1 => ReadResult::Miss,
-            _ => ReadResult::Failed,
-        };
-        let now = self.cell.clock.now();
-        codes::reply(self.cell.core.borrow_mut().read_settled(FlightId(flight), result, now))
-    }
-
-    /// The serializer rejected the flight's payload.
-    #[napi(catch_unwind)]
-    pub fn load_failed(&self, flight: u32) {
-        self.cell.core.borrow_mut().load_failed(FlightId(flight));
-    }
-
-    /// The serializer made a value of the flight's payload. Answers like `sourceSettled`.
-    #[napi(catch_unwind)]
-    pub fn loaded(&self, flight: u32) -> i32 {
-        let now = self.cell.clock.now();
-        let mut core = self.cell.core.borrow_mut();
-        let slot = core.loaded(FlightId(flight), now);
-        codes::placed(slot, &core)
-    }
-
-    /// The flight's source begins. Whether the timer must be set anew.
-    #[napi(catch_unwind)]
-    pub fn source_started(&self, flight: u32) -> bool {
-        let now = self.cell.clock.now();
-        let mut core = self.cell.core.borrow_mut();
-        core.source_started(FlightId(flight), now);
-        core.timer_changed()
-    }
-
-    /// The flight's source settled: see [`codes::settled`].
-    #[napi(catch_unwind)]
-    pub fn source_settled(&self, flight: u32, ok: bool) -> i32 {
-        let now = self.cell.clock.now();
-        let mut core = self.cell.core.borrow_mut();
-        let settled = core.source_settled(FlightId(flight), ok, now);
-        codes::settled(settled, core.timer_changed(), core.has_freed())
     }
 
     /// Writes the flight's value through the native client, in the background. A failure that is
@@ -279,27 +240,6 @@ impl NativeEngine {
         }
     }
 
-    /// The flight's value could not be dumped.
-    #[napi(catch_unwind)]
-    pub fn dump_failed(&self, flight: u32) {
-        self.cell.core.borrow_mut().dump_failed(FlightId(flight));
-    }
-
-    /// A write that JavaScript made has settled: 0 stored, 1 fenced, anything else a failure. Answers like
-    /// `sourceSettled`: a tracked value may have been placed.
-    #[napi(catch_unwind)]
-    pub fn write_settled(&self, flight: u32, result: u32) -> i32 {
-        let result = match result {
-            0 => WriteResult::Stored,
-            1 => WriteResult::Fenced,
-            _ => WriteResult::Failed,
-        };
-        let now = self.cell.clock.now();
-        let mut core = self.cell.core.borrow_mut();
-        let slot = core.write_settled(FlightId(flight), result, now);
-        codes::placed(slot, &core)
-    }
-
     /// The Redis key of the watermark of a flight's id; absent for untracked keys.
     #[napi(catch_unwind)]
     pub fn watermark_key(&self, flight: u32) -> Option<String> {
@@ -327,12 +267,6 @@ impl NativeEngine {
     pub fn pop_due(&self) -> i32 {
         let now = self.cell.clock.now();
         codes::due(self.cell.core.borrow_mut().pop_due(now))
-    }
-
-    /// Whether the timer must be set anew.
-    #[napi(catch_unwind)]
-    pub fn timer_changed(&self) -> bool {
-        self.cell.core.borrow().timer_changed()
     }
 
     /// What the timer has to be from now on.

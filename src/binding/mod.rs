@@ -17,4 +17,5 @@ mod lines;
 mod payload;
 mod policy;
 mod raw;
+mod steps;
 mod wake;

@@ -1,4 +1,4 @@
-//! The calls made on every lookup, as plain Node-API functions.
+//! The calls made on every lookup, and at every step of a miss, as plain Node-API functions.
 //!
 //! A `#[napi]` method costs three to ten times what these do, for conversions they do not need. This
 //! file and [`super::wake`] hold all the `unsafe` there is.
@@ -15,7 +15,9 @@ use napi::{check_status, sys};
 
 use super::cell::EngineCell;
 use super::codes::{self, Start};
+use super::steps;
 use crate::core::engine::UseCaseId;
+use crate::core::flight::FlightId;
 
 /// Room for nearly every id. Longer ones are read again into the heap.
 const BUFFER: usize = 256;
@@ -30,13 +32,33 @@ struct Lookup {
     use_case: UseCaseId,
 }
 
+struct Step {
+    cell: Rc<EngineCell>,
+    run: steps::Run,
+}
+
+/// What a plain function is made of: its own data, and two arguments.
+trait Plain: 'static {
+    /// Answers a call. An argument that was not given is null.
+    fn call(&self, env: sys::napi_env, arguments: [sys::napi_value; 2]) -> i32;
+}
+
 /// Makes `(id: string, args?: string) => number`: see [`codes::start`].
 pub fn lookup_function(env: &Env, cell: Rc<EngineCell>, use_case: UseCaseId) -> napi::Result<Unknown<'_>> {
-    let data = Box::into_raw(Box::new(Lookup { cell, use_case })).cast::<c_void>();
+    function(env, Lookup { cell, use_case })
+}
+
+/// Makes `(flight: number, detail?: number) => number`: see [`steps::run`].
+pub fn step_function(env: &Env, cell: Rc<EngineCell>, run: steps::Run) -> napi::Result<Unknown<'_>> {
+    function(env, Step { cell, run })
+}
+
+fn function<T: Plain>(env: &Env, plain: T) -> napi::Result<Unknown<'_>> {
+    let data = Box::into_raw(Box::new(plain)).cast::<c_void>();
     let mut function = ptr::null_mut();
     // SAFETY: `env` is the running environment, and `data` lives until the function is finalized.
     check_status!(unsafe {
-        sys::napi_create_function(env.raw(), ptr::null(), 0, Some(lookup), data, &raw mut function)
+        sys::napi_create_function(env.raw(), ptr::null(), 0, Some(call::<T>), data, &raw mut function)
     })?;
     // SAFETY: as above; the finalizer is the only one to free `data`, and runs once.
     check_status!(unsafe {
@@ -44,7 +66,7 @@ pub fn lookup_function(env: &Env, cell: Rc<EngineCell>, use_case: UseCaseId) -> 
             env.raw(),
             function,
             data,
-            Some(drop_lookup),
+            Some(finalize::<T>),
             ptr::null_mut(),
             ptr::null_mut(),
         )
@@ -53,12 +75,12 @@ pub fn lookup_function(env: &Env, cell: Rc<EngineCell>, use_case: UseCaseId) -> 
     unsafe { Unknown::from_napi_value(env.raw(), function) }
 }
 
-unsafe extern "C" fn drop_lookup(_: sys::napi_env, data: *mut c_void, _: *mut c_void) {
-    // SAFETY: `data` came from `Box::into_raw` in `lookup_function`, and finalizers run once.
-    drop(unsafe { Box::from_raw(data.cast::<Lookup>()) });
+unsafe extern "C" fn finalize<T: Plain>(_: sys::napi_env, data: *mut c_void, _: *mut c_void) {
+    // SAFETY: `data` came from `Box::into_raw` of a `T` in `function`, and finalizers run once.
+    drop(unsafe { Box::from_raw(data.cast::<T>()) });
 }
 
-unsafe extern "C" fn lookup(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
+unsafe extern "C" fn call<T: Plain>(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     let mut arguments = [ptr::null_mut(); 2];
     let mut count = arguments.len();
     let mut data = ptr::null_mut();
@@ -76,11 +98,16 @@ unsafe extern "C" fn lookup(env: sys::napi_env, info: sys::napi_callback_info) -
     if status != sys::Status::napi_ok {
         return ptr::null_mut();
     }
-    // SAFETY: `data` is the `Lookup` this function was created with; the function is alive, so it is.
-    let this = unsafe { &*data.cast::<Lookup>() };
-    let answer = catch_unwind(AssertUnwindSafe(|| {
-        answer(env, this, arguments[0], (count > 1).then_some(arguments[1]))
-    }));
+    // SAFETY: `data` is the `T` this function was created with; the function is alive, so it is.
+    let this = unsafe { &*data.cast::<T>() };
+    let given = |place: usize| {
+        if place < count {
+            arguments[place]
+        } else {
+            ptr::null_mut()
+        }
+    };
+    let answer = catch_unwind(AssertUnwindSafe(|| this.call(env, [given(0), given(1)])));
     let Ok(answer) = answer else {
         throw_bug(env);
         return ptr::null_mut();
@@ -91,21 +118,40 @@ unsafe extern "C" fn lookup(env: sys::napi_env, info: sys::napi_callback_info) -
     value
 }
 
-fn answer(env: sys::napi_env, this: &Lookup, id: sys::napi_value, args: Option<sys::napi_value>) -> i32 {
-    let mut id_buffer = [0; BUFFER];
-    let mut args_buffer = [0; BUFFER];
-    let (mut id_heap, mut args_heap) = (String::new(), String::new());
-    let Some(id) = read_text(env, id, &mut id_buffer, &mut id_heap) else {
-        return codes::start(Start::KeyError, 0, false);
-    };
-    let args = match args {
-        None => "",
-        Some(args) => match read_text(env, args, &mut args_buffer, &mut args_heap) {
-            Some(args) => args,
-            None => return codes::start(Start::KeyError, 0, false),
-        },
-    };
-    this.cell.begin(this.use_case, None, id, args)
+impl Plain for Lookup {
+    fn call(&self, env: sys::napi_env, [id, args]: [sys::napi_value; 2]) -> i32 {
+        let mut id_buffer = [0; BUFFER];
+        let mut args_buffer = [0; BUFFER];
+        let (mut id_heap, mut args_heap) = (String::new(), String::new());
+        let Some(id) = read_text(env, id, &mut id_buffer, &mut id_heap) else {
+            return codes::start(Start::KeyError, 0, false);
+        };
+        let args = if args.is_null() {
+            ""
+        } else {
+            match read_text(env, args, &mut args_buffer, &mut args_heap) {
+                Some(args) => args,
+                None => return codes::start(Start::KeyError, 0, false),
+            }
+        };
+        self.cell.begin(self.use_case, None, id, args)
+    }
+}
+
+impl Plain for Step {
+    fn call(&self, env: sys::napi_env, [flight, detail]: [sys::napi_value; 2]) -> i32 {
+        (self.run)(&self.cell, FlightId(read_number(env, flight)), read_number(env, detail))
+    }
+}
+
+/// Reads a number; 0 for anything else.
+fn read_number(env: sys::napi_env, value: sys::napi_value) -> u32 {
+    let mut number = 0;
+    if !value.is_null() {
+        // SAFETY: `env` and `value` come from the running call; without a number, nothing is written.
+        unsafe { sys::napi_get_value_uint32(env, value, &raw mut number) };
+    }
+    number
 }
 
 /// Reads a well-formed string; `None` for anything else.
