@@ -1,4 +1,4 @@
-import { type Failure, Hub } from "./native";
+import { type Failure, Hub, NUMBER, NUMBER_BITS } from "./native";
 
 /** Who hears what became of an engine's requests. */
 export interface Listener {
@@ -17,9 +17,11 @@ export interface ClientListener {
 /** Hears what became of a client's own request: see `Reply` in the binding. */
 export type CallListener = (reply: number, value: unknown) => void;
 
-const PLACES = 4;
-const CALL = -1;
-const STATUS = -2;
+/** Places of one event in a batch, and the targets that are no engine: see `batch.rs`. */
+const PLACES = 2;
+const CALL = 1 << 16;
+const STATUS = CALL + 1;
+const LOW_BITS = 0x1_0000_0000;
 
 // Before fake timers replace it: what the I/O thread brought must not wait for a test's clock.
 const realSetImmediate = setImmediate;
@@ -43,7 +45,7 @@ export function expectReply(number: number, listener: Listener): void {
 
 /** A number for a client's request. */
 export function nextCall(): number {
-  lastCall = (lastCall + 1) % 0x1_0000_0000;
+  lastCall = (lastCall + 1) & NUMBER;
   return lastCall;
 }
 
@@ -67,7 +69,13 @@ export function whenIdle(): Promise<void> {
 }
 
 function onWake(): void {
-  for (const { listener } of listeners.values()) guarded(() => listener.tick());
+  for (const { listener } of listeners.values()) {
+    try {
+      listener.tick();
+    } catch (error) {
+      rethrowLater(error);
+    }
+  }
   try {
     dispatchAll(hub.drain());
   } finally {
@@ -91,16 +99,26 @@ function goOn(): void {
 
 function dispatchAll(events: unknown[]): void {
   for (let place = 0; place < events.length; place += PLACES) {
-    const target = events[place] as number;
-    const number = events[place + 1] as number;
-    const reply = events[place + 2] as number;
-    const value = events[place + 3];
-    guarded(() => dispatch(target, number, reply, value));
+    const packed = events[place] as number;
+    const low = packed >>> 0;
+    const value = events[place + 1];
+    // One listener's bug must not keep the others waiting: it surfaces as an uncaught exception of its own.
+    try {
+      dispatch((packed - low) / LOW_BITS, low & NUMBER, low >>> NUMBER_BITS, value);
+    } catch (error) {
+      rethrowLater(error);
+    }
   }
 }
 
+function rethrowLater(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}
+
 function dispatch(target: number, number: number, reply: number, value: unknown): void {
-  if (target >= 0) {
+  if (target < CALL) {
     const entry = listeners.get(target);
     if (entry === undefined) return;
     entry.requests -= 1;
@@ -113,17 +131,6 @@ function dispatch(target: number, number: number, reply: number, value: unknown)
   } else {
     const client = clients.get(number)?.deref();
     if (target === STATUS) client?.statusChanged(value as string);
-    else client?.credentialsWanted(reply);
-  }
-}
-
-/** One listener's bug must not keep the others waiting: it surfaces as an uncaught exception of its own. */
-function guarded(fn: () => void): void {
-  try {
-    fn();
-  } catch (error) {
-    queueMicrotask(() => {
-      throw error;
-    });
+    else client?.credentialsWanted(value as number);
   }
 }
