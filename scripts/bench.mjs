@@ -20,7 +20,11 @@ const LIMIT_MS = 180_000;
 const CORE_BUDGETS = [
   { what: "counters: one event", benchmark: "counter/add", ns: 15 },
   { what: "read deadline: arm and disarm, the latest of 128", benchmark: "deadline/arm_disarm/latest/128", ns: 150 },
-  { what: "read deadline: arm and disarm, the earliest of 128", benchmark: "deadline/arm_disarm/earliest/128", ns: 150 },
+  {
+    what: "read deadline: arm and disarm, the earliest of 128",
+    benchmark: "deadline/arm_disarm/earliest/128",
+    ns: 150,
+  },
 ];
 
 function options(args) {
@@ -94,7 +98,9 @@ await main(() => {
   const budgets = [...found.flatMap((result) => result.budgets), ...measured.budgets];
   const machine = `${cpus()[0]?.model ?? "unknown processor"}, ${cpus().length} cores, Node ${process.version}`;
   print(`# Budgets\n\n${renderBudgets(budgets)}`);
-  print(`${machine}; load ${load.map(number).join(" before, ")} after. Medians of interleaved rounds; CPU is the main thread's.`);
+  print(
+    `${machine}; load ${load.map(number).join(" before, ")} after. Medians of interleaved rounds; CPU is the main thread's.`,
+  );
   if (json) {
     const judged = budgets.map((row) => ({ ...row, over: overBudget(row), verdict: verdict(row) }));
     console.log(JSON.stringify({ machine, load, budgets: judged, workloads: found, criterion: measured.medians }));

@@ -93,7 +93,10 @@ await workload("10,000 callers at once on one cold key, 5 ms source", async (rep
   );
   const [ours] = names;
   report.budget("followers, 10,000 on one key, beyond the source", figure(results[ours].beyond).median, 1.5, "ms");
-  absoluteBudget(report, "follower", results[ours].main, results["lru-cache fetch()"].main, 150, { name: "lru-cache fetch()", ns: 143 });
+  absoluteBudget(report, "follower", results[ours].main, results["lru-cache fetch()"].main, 150, {
+    name: "lru-cache fetch()",
+    ns: 143,
+  });
   await cache.close();
   await bento.disconnectAll();
 });

@@ -69,7 +69,11 @@ if (!process.execArgv.includes(FLAGS[1])) {
   await workload("garbage of a local hit", async (report) => {
     const bytes = await measure();
     const names = Object.keys(bytes);
-    report.table("one awaited call", ["", "bytes"], names.map((name) => [name, figure(bytes[name])]));
+    report.table(
+      "one awaited call",
+      ["", "bytes"],
+      names.map((name) => [name, figure(bytes[name])]),
+    );
     report.budget("garbage per local hit", figure(bytes[names[0]]).median, 400, "B");
   });
 }

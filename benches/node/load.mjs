@@ -18,7 +18,11 @@ await workload("loading the package", async (report) => {
   const names = Object.keys(paths);
   const taken = Object.fromEntries(names.map((name) => [name, []]));
   for (let start = 0; start < STARTS; start++) for (const name of names) taken[name].push(time(paths[name]));
-  report.table("require() in a new process", ["", "ms"], names.map((name) => [name, figure(taken[name])]));
+  report.table(
+    "require() in a new process",
+    ["", "ms"],
+    names.map((name) => [name, figure(taken[name])]),
+  );
   report.budget("addon load", figure(taken["the addon"]).median, 15, "ms");
   report.budget("addon's size", statSync(join(root, addon)).size / (1 << 20), 6, "MB");
 });

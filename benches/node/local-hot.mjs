@@ -61,7 +61,12 @@ await workload("local hit, one hot key", async (report) => {
   comparisonTable(report, "one awaited call", results);
   const ours = results["dialcache-native"].main;
   absoluteBudget(report, "local hit, hot key", ours, results["lru-cache in an async function"].main, 250);
-  report.budget("local hit, hot key, to async-cache-dedupe", ratio(ours, results["async-cache-dedupe"].main).median, 0.75, "x");
+  report.budget(
+    "local hit, hot key, to async-cache-dedupe",
+    ratio(ours, results["async-cache-dedupe"].main).median,
+    0.75,
+    "x",
+  );
   await cache.close();
   await bento.disconnectAll();
   await bentoLive.disconnectAll();

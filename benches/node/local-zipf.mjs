@@ -1,5 +1,5 @@
 // Local hits over many keys, popular ones more often, with the key's text built in each call.
-import { zipf, seeded } from "../../scripts/demo/random.mjs";
+import { seeded, zipf } from "../../scripts/demo/random.mjs";
 import { bentoLocal, dedupeLocal, dialcacheLocal, LRUCache } from "./support/caches.mjs";
 import { compare } from "./support/compare.mjs";
 import { ratio } from "./support/figures.mjs";

@@ -1,8 +1,8 @@
 // How long the event loop is kept from its timers while 512 reads are always in flight.
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import { filled } from "./support/filled.mjs";
 import { figure } from "./support/figures.mjs";
+import { filled } from "./support/filled.mjs";
 import { startRedis } from "./support/redis.mjs";
 import { workload } from "./support/workload.mjs";
 
@@ -63,7 +63,12 @@ await workload(`event-loop delay, ${WIDTH} reads always in flight`, async (repor
       ["", "delay p50 ms", "p99 ms", "most ms", "reads/s"],
       names.map((contender) => [contender, ...["p50", "p99", "max", "rate"].map((kind) => of(contender, kind))]),
     );
-    report.budget(`event-loop delay p99, ${WIDTH} reads in flight, ${name}`, of(names[0], "p99").median, budgetMs, "ms");
+    report.budget(
+      `event-loop delay p99, ${WIDTH} reads in flight, ${name}`,
+      of(names[0], "p99").median,
+      budgetMs,
+      "ms",
+    );
     await clients.close();
     server.end();
   }

@@ -1,7 +1,7 @@
 // Hits in Redis, 16 and 128 in flight: CPU time of the main thread per call, and throughput.
 import { compare } from "./support/compare.mjs";
-import { filled } from "./support/filled.mjs";
 import { ratio } from "./support/figures.mjs";
+import { filled } from "./support/filled.mjs";
 import { inFlight } from "./support/in-flight.mjs";
 import { startRedis } from "./support/redis.mjs";
 import { comparisonTable, workload } from "./support/workload.mjs";
@@ -21,7 +21,10 @@ await workload("Redis hit, 1 KB of JSON, parsed", async (report) => {
           name: "dialcache-native",
           run: (ops) => dialcache.cache.enable(() => inFlight(width, ops, (op) => dialcache.get(ids[op % KEYS]))),
         },
-        { name: "node-redis GET + JSON.parse", run: (ops) => inFlight(width, ops, (op) => clients.plain(ids[op % KEYS])) },
+        {
+          name: "node-redis GET + JSON.parse",
+          run: (ops) => inFlight(width, ops, (op) => clients.plain(ids[op % KEYS])),
+        },
         { name: "async-cache-dedupe", run: (ops) => inFlight(width, ops, (op) => clients.dedupe(ids[op % KEYS])) },
         { name: "bentocache", run: (ops) => inFlight(width, ops, (op) => clients.bento(ids[op % KEYS])) },
       ],
@@ -30,7 +33,12 @@ await workload("Redis hit, 1 KB of JSON, parsed", async (report) => {
     comparisonTable(report, `${width} in flight`, results, "µs");
     const { "dialcache-native": ours, "node-redis GET + JSON.parse": plain, bentocache: bento } = results;
     const cpu = (what, other, budget) =>
-      report.budget(`Redis hit, ${width} in flight, main-thread CPU to ${what}`, ratio(ours.main, other.main).median, budget, "x");
+      report.budget(
+        `Redis hit, ${width} in flight, main-thread CPU to ${what}`,
+        ratio(ours.main, other.main).median,
+        budget,
+        "x",
+      );
     cpu("node-redis GET + JSON.parse", plain, 1.05);
     cpu("bentocache", bento, 0.65);
     if (width !== 128) continue;

@@ -1,6 +1,7 @@
 // Hits in Redis, one at a time: what the hop to the I/O thread and back adds to a round trip on loopback.
-import { filled } from "./support/filled.mjs";
+
 import { figure, quantile, ratio } from "./support/figures.mjs";
+import { filled } from "./support/filled.mjs";
 import { startRedis } from "./support/redis.mjs";
 import { workload } from "./support/workload.mjs";
 
@@ -45,9 +46,21 @@ await workload("Redis hit, one at a time", async (report) => {
   report.table(
     "µs a call",
     ["", "p50", "p99", "p50, ours to it"],
-    names.map((name) => [name, figure(rounds[name].p50), figure(rounds[name].p99), ratio(rounds[ours].p50, rounds[name].p50)]),
+    names.map((name) => [
+      name,
+      figure(rounds[name].p50),
+      figure(rounds[name].p99),
+      ratio(rounds[ours].p50, rounds[name].p50),
+    ]),
   );
-  report.note("The read is made on another thread: two hops of some microseconds each, which only a call that is alone waits for.");
-  report.budget("Redis hit, one at a time, p50 to node-redis", ratio(rounds[ours].p50, rounds[plain].p50).median, 1.5, "x");
+  report.note(
+    "The read is made on another thread: two hops of some microseconds each, which only a call that is alone waits for.",
+  );
+  report.budget(
+    "Redis hit, one at a time, p50 to node-redis",
+    ratio(rounds[ours].p50, rounds[plain].p50).median,
+    1.5,
+    "x",
+  );
   await clients.close();
 });

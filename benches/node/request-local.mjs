@@ -30,6 +30,12 @@ await workload("request-local hit", async (report) => {
     },
   ]);
   comparisonTable(report, "one awaited call", results);
-  absoluteBudget(report, "request-local hit", results["dialcache-native"].main, results["lru-cache in an async function"].main, 200);
+  absoluteBudget(
+    report,
+    "request-local hit",
+    results["dialcache-native"].main,
+    results["lru-cache in an async function"].main,
+    200,
+  );
   await cache.close();
 });

@@ -29,7 +29,11 @@ export function dialcacheLocal(load, { cacheKey = (id) => id, policy = {} } = {}
 export async function dialcacheRedis(load, { url, client, readTimeoutMs = 10_000, cacheKey = (id) => id, ...options }) {
   const redis = client ?? new RedisClient({ url });
   await redis.ready?.({ timeoutMs: 5_000 });
-  const cache = new DialCache({ namespace: "bench", redis: { client: redis, readTimeoutMs, ...options }, logger: null });
+  const cache = new DialCache({
+    namespace: "bench",
+    redis: { client: redis, readTimeoutMs, ...options },
+    logger: null,
+  });
   const get = cache.cached(load, {
     keyType: "user_id",
     useCase: "GetUser",

@@ -20,7 +20,9 @@ export async function workload(name, body) {
     console.log(JSON.stringify({ workload: name, ...facts, tables, budgets, notes }));
   } else {
     console.log(`${name}\n\n${report.render()}\n`);
-    console.log(`Node ${facts.node}, main thread by ${facts.cpu}, load ${facts.load.map((load) => load.toFixed(1)).join(" to ")}`);
+    console.log(
+      `Node ${facts.node}, main thread by ${facts.cpu}, load ${facts.load.map((load) => load.toFixed(1)).join(" to ")}`,
+    );
   }
 }
 
