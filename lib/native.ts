@@ -57,6 +57,7 @@ export const { FREED, TIMER, WRITE, JOINABLE, TRACE_BITS } = binding;
 export const JOIN = binding.Start.Join;
 export const READ = binding.Start.Read;
 export const READ_ELSEWHERE = binding.Start.ReadElsewhere;
+export const SOURCE = binding.Start.Source;
 export const READ_REFUSED = binding.Start.ReadRefused;
 export const KEY_ERROR = binding.Start.KeyError;
 

@@ -112,4 +112,11 @@ fn count(number: usize) -> u32 {
 
 /// Whether this is a build for development, whose speed says nothing.
 #[napi]
+#[cfg_attr(
+    test,
+    allow(
+        dead_code,
+        reason = "the macros export nothing to unit tests, which run without Node"
+    )
+)]
 pub const DEBUG_BUILD: bool = cfg!(debug_assertions);

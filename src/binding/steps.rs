@@ -10,6 +10,7 @@ use crate::core::flight::FlightId;
 
 /// A step, and the detail told with it.
 #[napi]
+#[derive(Clone, Copy)]
 pub enum Step {
     /// A read that JavaScript made has settled: 0 hit, 1 miss, anything else a failure. Answers a
     /// [`codes::Reply`].
