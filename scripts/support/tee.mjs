@@ -4,7 +4,8 @@ import { root } from "./run.mjs";
 
 /** Answers the exit code and everything the command printed, stdout and stderr in the order they came. */
 export function tee(command, args, { env = {} } = {}) {
-  const colour = process.stdout.isTTY ? { FORCE_COLOR: "1", CARGO_TERM_COLOR: "always" } : {};
+  // Some runners colour whatever CI they find themselves in.
+  const colour = process.stdout.isTTY ? { FORCE_COLOR: "1", CARGO_TERM_COLOR: "always" } : { NO_COLOR: "1" };
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd: root,
