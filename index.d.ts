@@ -3,840 +3,12 @@
 
 import { EventEmitter } from "node:events";
 
-/** The shared layers a policy can be given for. */
-export declare const CacheLayer: Readonly<{
-  readonly LOCAL: "local";
-  readonly REMOTE: "remote";
-}>;
-
-export type CacheLayer = (typeof CacheLayer)[keyof typeof CacheLayer];
-
-/** One number per shared layer; a layer left out inherits, and is off when nothing is inherited. */
-export interface LayerConfig {
-  /** The process-local layer. */
-  readonly local?: number | undefined;
-  /** The Redis layer. */
-  readonly remote?: number | undefined;
-}
-
-/** Background comparison of Redis with the source. Not available in this version. */
-export interface ShadowConfig {
-  /** Percentage of keys compared, 0 to 100. Default 0, and the only one a `defaultConfig` may have in this version. */
-  readonly ramp?: number | undefined;
-  /** Whether the values of a mismatch are logged. Default false. */
-  readonly logMismatches?: boolean | undefined;
-}
-
-/** What `new DialCacheKeyConfig()` takes. Anything left out inherits. */
-export interface DialCacheKeyConfigInit {
-  /** Time to live per layer, in whole seconds, 1 to 31,536,000. A layer without one is off. */
-  readonly ttlSec?: LayerConfig | undefined;
-  /** Percentage of keys that use a layer, 0 to 100. Default 100 for a layer with a TTL. */
-  readonly ramp?: LayerConfig | undefined;
-  /** Whether values are memoised for the outermost `enable()` scope. Default false. */
-  readonly requestLocal?: boolean | undefined;
-  /** Whether calls for the same key share one flight. Default true. */
-  readonly coalesce?: boolean | undefined;
-  /** Background comparison of Redis with the source. Default: none. */
-  readonly shadow?: ShadowConfig | undefined;
-}
-
-/**
- * A caching policy: the `defaultConfig` of a use case, or what `cacheConfigProvider` lays over it, leaf by leaf.
- * Immutable. The constructor checks shapes and names; values are checked when a use case is registered, and at each call
- * for a provider's answer, where a bad one only turns its layer off.
- */
-export declare class DialCacheKeyConfig {
-  /** Time to live per layer, in seconds. */
-  readonly ttlSec: LayerConfig | undefined;
-  /** Percentage of keys that use a layer. */
-  readonly ramp: LayerConfig | undefined;
-  /** Whether values are memoised for the outermost `enable()` scope. */
-  readonly requestLocal: boolean | undefined;
-  /** Whether calls for the same key share one flight. */
-  readonly coalesce: boolean | undefined;
-  /** Background comparison of Redis with the source. */
-  readonly shadow: ShadowConfig | undefined;
-  /** @throws TypeError for an unknown name or a member of the wrong type. */
-  constructor(init?: DialCacheKeyConfigInit);
-  /** Both shared layers on for every key. @param ttlSec - Time to live of both, in whole seconds. */
-  static enabled(ttlSec: number): DialCacheKeyConfig;
-  /** Everything off, whatever is inherited. */
-  static disabled(): DialCacheKeyConfig;
-}
-
-/** A value, or a promise of it. */
-export type Awaitable<T> = T | PromiseLike<T>;
-
-/** Turns values into what Redis stores and back. Both methods may be asynchronous. */
-export interface Serializer<T> {
-  /** Called once per value written. A rejection leaves the value unwritten and the caller unaffected. */
-  dump(value: T): Awaitable<string | Buffer>;
-  /** Called once per Redis hit. A rejection makes it a miss: the source runs and its value replaces the payload. */
-  load(payload: string | Buffer): Awaitable<T>;
-}
-
-/**
- * The default serializer: JSON, plus a top-level `undefined`. `T` is the caller's word: syntax is checked, not shape.
- * As everywhere in JSON, `NaN` and infinities become `null`.
- */
-export declare class JsonSerializer<T = unknown> implements Serializer<T> {
-  /** @throws TypeError for a value JSON has no text for: functions, symbols, bigints, circular structures. */
-  dump(value: T): string;
-  /** @throws SyntaxError when the payload is not JSON. */
-  load(payload: string | Buffer): T;
-}
-
-/** Stores strings as they are. */
-export declare class StringSerializer implements Serializer<string> {
-  /** @throws TypeError for anything but a well-formed string: UTF-8 cannot carry an unpaired surrogate. */
-  dump(value: string): string;
-  /** @throws TypeError for a binary payload. */
-  load(payload: string | Buffer): string;
-}
-
-type PlainBuffer = ReturnType<typeof Buffer.alloc>;
-
 /** Stores bytes as they are, without a copy. */
 export declare class BufferSerializer implements Serializer<PlainBuffer> {
   /** @throws TypeError for anything but a Buffer or Uint8Array. */
   dump(value: Uint8Array): PlainBuffer;
   /** @throws TypeError for a text payload. */
   load(payload: string | Buffer): PlainBuffer;
-}
-
-/**
- * Whether caching is on for the running asynchronous call chain. Off until `enable()`; scopes follow the async context
- * and nest. Work that outlives the outermost `enable()` is off again: it cannot refill a scope that is gone.
- */
-export declare class DialCacheContext {
-  #private;
-  /** Runs `fn` with caching on. Resolves or rejects as `fn` does; a synchronous throw rejects. */
-  enable<T>(fn: () => Awaitable<T>): Promise<T>;
-  /** Runs `fn` with caching off. Stored values stay; a nested `enable()` goes on with the outer scope. */
-  disable<T>(fn: () => Awaitable<T>): Promise<T>;
-  /** Whether caching is on here and the scope that turned it on is still open. */
-  isEnabled(): boolean;
-}
-
-/** A value that has one text form. */
-export type KeyScalar = string | number | bigint | boolean | null | undefined;
-
-/** Further dimensions of a key, by name; an `undefined` one is left out. */
-export type KeyArgs = Readonly<Record<string, KeyScalar>>;
-
-/** What identifies a result within its use case. `1`, `"1"` and `1n` are the same id. */
-export type CacheKeySpec =
-  | string
-  | number
-  | bigint
-  | {
-      readonly id: string | number | bigint;
-      readonly args?: KeyArgs | undefined;
-    };
-
-/**
- * Name and text of each argument that is not `undefined`, sorted by name (UTF-16 code units).
- * @throws DialCacheKeyError for values without a text of their own, and for ill-formed text.
- */
-export declare function normalizeArgs(args: KeyArgs): [name: string, value: string][];
-
-/** What `new DialCacheKey()` takes. */
-export interface DialCacheKeyInit {
-  /** What kind of id it is. */
-  readonly keyType: string;
-  /** Which one. */
-  readonly id: string;
-  /** What is computed. */
-  readonly useCase: string;
-  /** Further dimensions, kept in the order given: see {@link normalizeArgs}. Default: none. */
-  readonly args?: ReadonlyArray<readonly [name: string, value: string]> | undefined;
-  /** Default `urn`. */
-  readonly namespace?: string | undefined;
-  /** Policy of the use case. Default null. */
-  readonly defaultConfig?: DialCacheKeyConfig | null | undefined;
-  /** Serializer of the use case. Default null. */
-  readonly serializer?: Serializer<unknown> | null | undefined;
-  /** Default false. */
-  readonly trackForInvalidation?: boolean | undefined;
-}
-
-/** The identity of a result, as a `cacheConfigProvider` sees it. Frozen. */
-export declare class DialCacheKey {
-  /** The instance's namespace. */
-  readonly namespace: string;
-  /** What kind of id it is. */
-  readonly keyType: string;
-  /** The id as text. */
-  readonly id: string;
-  /** What is computed. */
-  readonly useCase: string;
-  /** Further dimensions, by name, as text. */
-  readonly args: ReadonlyArray<readonly [name: string, value: string]>;
-  /** Whether `invalidateRemote()` reaches it. */
-  readonly trackForInvalidation: boolean;
-  /** Encoded `namespace:keyType:id`, in braces when tracked: all results of one entity share it. */
-  readonly prefix: string;
-  /** The whole logical key. In Redis it is followed by `:dialcache-frame-v1`. */
-  readonly urn: string;
-  /** Policy of the use case. */
-  readonly defaultConfig: DialCacheKeyConfig | null;
-  /** Serializer of the use case. */
-  readonly serializer: Serializer<unknown> | null;
-  /** @throws DialCacheKeyError for ill-formed text, and for braces where a Redis Cluster hash tag forbids them. */
-  constructor(init: DialCacheKeyInit);
-  /** The whole logical key. */
-  toString(): string;
-}
-
-/**
- * Encoded `namespace:keyType:id` of a tracked entity, without the braces of its hash tag.
- * @throws DialCacheKeyError for ill-formed text and for braces.
- */
-export declare function invalidationPrefix(namespace: string, keyType: string, id: string): string;
-
-/** `value` as a Redis Cluster hash tag: keys that share it share a slot. @throws DialCacheKeyError for braces in it. */
-export declare function redisClusterHashTag(value: string): string;
-
-/** Layer a call reached; `noop` when none was. */
-export type MetricLayer = CacheLayer | "request_local" | "remote_shadow" | "noop";
-
-/** Whose flight a follower joined. */
-export type CoalescingScope = "request_local" | "process";
-
-/** Why a layer, or the whole call, was skipped. */
-export type DisabledReason =
-  | "context"
-  | "policy_disabled"
-  | "invalid_ttl"
-  | "invalid_ramp"
-  | "ramped_down"
-  | "config_error";
-
-/** Where something failed: never an error's name, class or message. */
-export type MetricErrorKind =
-  | "key_construction"
-  | "config_resolution"
-  | "cache_read"
-  | "cache_write"
-  | "serialization_load"
-  | "serialization_dump"
-  | "compression"
-  | "invalidation"
-  | "fallback"
-  | "unknown";
-
-/** How a sampled comparison of Redis and source ended. */
-export type ShadowValidationOutcome =
-  | "match"
-  | "mismatch"
-  | "superseded"
-  | "filled"
-  | "fill_blocked"
-  | "fill_error"
-  | "redis_error"
-  | "source_error"
-  | "deserialization_error"
-  | "comparison_error"
-  | "confirmation_error"
-  | "timeout"
-  | "dropped";
-
-/** What became of a payload on its way through the compressor. */
-export type CompressionOutcome =
-  | "compressed"
-  | "below_threshold"
-  | "not_smaller"
-  | "write_over_limit"
-  | "decompressed"
-  | "fallback_raw"
-  | "read_over_limit";
-
-/** Labels of most events. All values are bounded: no key, id, value, message or duration is ever among them. */
-export interface CacheMetricLabels {
-  /** The instance's `namespace`. */
-  readonly cacheNamespace: string;
-  /** Name of what is computed. */
-  readonly useCase: string;
-  /** What kind of id the key holds. */
-  readonly keyType: string;
-  /** Layer the event is about. */
-  readonly layer: MetricLayer;
-}
-
-/** Labels of a layer, or of a whole call, that was skipped. */
-export interface DisabledMetricLabels extends CacheMetricLabels {
-  /** Why it was. */
-  readonly reason: DisabledReason;
-}
-
-/** Labels of a failure. */
-export interface ErrorMetricLabels extends CacheMetricLabels {
-  /** What failed. */
-  readonly error: MetricErrorKind;
-  /** True when the source failed, false when the cache did. */
-  readonly inFallback: boolean;
-}
-
-/** Labels of a serializer's work. */
-export interface SerializationMetricLabels extends CacheMetricLabels {
-  /** Which of its methods. */
-  readonly operation: "dump" | "load";
-}
-
-/** Labels of a payload that passed the compressor. */
-export interface CompressionMetricLabels extends CacheMetricLabels {
-  /** What became of it. */
-  readonly outcome: CompressionOutcome;
-}
-
-/** Labels of the compressor's work. */
-export interface CompressionOperationMetricLabels extends CacheMetricLabels {
-  /** Which way. */
-  readonly operation: "compress" | "decompress";
-}
-
-/** Labels of an invalidation. */
-export interface InvalidationMetricLabels {
-  /** The instance's `namespace`. */
-  readonly cacheNamespace: string;
-  /** What kind of id was invalidated. */
-  readonly keyType: string;
-  /** Where. */
-  readonly layer: CacheLayer;
-}
-
-/** Labels of a call that joined a flight. */
-export interface CoalescedMetricLabels {
-  /** The instance's `namespace`. */
-  readonly cacheNamespace: string;
-  /** Name of what is computed. */
-  readonly useCase: string;
-  /** What kind of id the key holds. */
-  readonly keyType: string;
-  /** Whose flight it was. */
-  readonly scope: CoalescingScope;
-}
-
-/** Labels of a shadow comparison. */
-export interface ShadowValidationMetricLabels {
-  /** The instance's `namespace`. */
-  readonly cacheNamespace: string;
-  /** Name of what is computed. */
-  readonly useCase: string;
-  /** What kind of id the key holds. */
-  readonly keyType: string;
-  /** How it ended. */
-  readonly outcome: ShadowValidationOutcome;
-}
-
-/**
- * Receives each event as it happens. Durations are in seconds, sizes in bytes. A hook that throws or rejects is ignored;
- * optional ones may be left out.
- */
-export interface DialCacheMetricsAdapter {
-  /** A lookup in an enabled layer. */
-  request(labels: CacheMetricLabels): void;
-  /** A lookup that found nothing usable. */
-  miss(labels: CacheMetricLabels): void;
-  /** A layer, or a whole call, that was skipped. */
-  disabled(labels: DisabledMetricLabels): void;
-  /** A failure of the cache or of the source. */
-  error(labels: ErrorMetricLabels): void;
-  /** A call of `invalidateRemote()`. Never in this version. */
-  invalidation(labels: InvalidationMetricLabels): void;
-  /** Time of a lookup: in Redis always, in the in-process layers with `localTimings: true`. */
-  observeGet(labels: CacheMetricLabels, seconds: number): void;
-  /** Time of the source, up to its result or its deadline. */
-  observeFallback(labels: CacheMetricLabels, seconds: number): void;
-  /** Time of a serializer's `dump` or `load`. */
-  observeSerialization(labels: SerializationMetricLabels, seconds: number): void;
-  /** Size of a serialized payload, before compression. */
-  observeSize(labels: CacheMetricLabels, bytes: number): void;
-  /** A follower that joined a flight. */
-  coalesced?(labels: CoalescedMetricLabels): void;
-  /** A finished shadow comparison. Never in this version, like all below. */
-  shadowValidation?(labels: ShadowValidationMetricLabels): void;
-  /** Age of the compared Redis value, for a match or a mismatch. */
-  observeShadowValueAge?(labels: ShadowValidationMetricLabels, seconds: number): void;
-  /** A payload that passed the compressor. */
-  compression?(labels: CompressionMetricLabels): void;
-  /** Time of a compression or decompression. */
-  observeCompression?(labels: CompressionOperationMetricLabels, seconds: number): void;
-  /** Size of a payload as stored, after compression. */
-  observeStoredSize?(labels: CacheMetricLabels, bytes: number): void;
-  /** Stored size divided by serialized size. */
-  observeCompressionRatio?(labels: CacheMetricLabels, ratio: number): void;
-}
-
-type IsJsonCompatible<V> = unknown extends V ? false : [NonVoid<V>] extends [JsonForm<NonVoid<V>>] ? true : false;
-
-type NonVoid<V> = Exclude<V, undefined | void>;
-
-type JsonPrimitive = string | number | boolean | null;
-
-type JsonForm<T> = unknown extends T
-  ? never
-  : T extends JsonPrimitive
-    ? T
-    : T extends bigint | symbol | ((...args: never[]) => unknown) | (abstract new (...args: never[]) => unknown)
-      ? never
-      : T extends readonly (infer Element)[]
-        ? MayBeUndefined<Element> extends true
-          ? never
-          : JsonArray<Element>
-        : IsOpaque<T> extends true
-          ? never
-          : {
-              [Key in keyof T]: JsonMember<T, Key>;
-            };
-
-interface JsonArray<Element> extends ReadonlyArray<JsonForm<Element>> {}
-
-type JsonMember<T, Key extends keyof T> =
-  {} extends Pick<T, Key>
-    ? JsonForm<Exclude<T[Key], undefined>> | undefined
-    : MayBeUndefined<T[Key]> extends true
-      ? never
-      : JsonForm<T[Key]>;
-
-type MayBeUndefined<T> = undefined extends string ? false : undefined extends T ? true : false;
-
-type IsOpaque<T> = (<X>() => X extends T ? 1 : 2) extends <X>() => X extends object ? 1 : 2 ? true : false;
-
-/**
- * Where failures that callers never see are reported. `console` fits, and so do pino, winston and bunyan. A throw or
- * rejection is ignored.
- */
-export interface Logger {
-  /** Not called in this version. */
-  debug(message: string, ...details: unknown[]): void;
-  /** A failure that was survived: what happened, and the error. */
-  warn(message: string, ...details: unknown[]): void;
-  /** Not called in this version. */
-  error(message: string, ...details: unknown[]): void;
-}
-
-/** What a serializer produced: text or bytes. */
-export type RedisCachePayload = string | Buffer;
-
-/** Which value to read. */
-export interface RedisReadRequest {
-  /** Its whole key in Redis. */
-  readonly valueKey: string;
-  /** Given for tracked keys: read in the same atomic operation. */
-  readonly watermarkKey?: string | undefined;
-}
-
-/** How long the caller waits. */
-export interface RedisReadContext {
-  /** The whole read deadline, in milliseconds. */
-  readonly timeoutMs: number;
-  /** Aborted with a `RedisReadTimeoutError` when the deadline passes, with a `DialCacheClosedError` by `close()`. */
-  readonly signal: AbortSignal;
-}
-
-/** A payload together with the time it was written. */
-export interface RedisReadHit {
-  /** What `write()` was given: text as text, bytes as bytes. */
-  readonly payload: RedisCachePayload;
-  /** Milliseconds since the Unix epoch. */
-  readonly createdAtMs: number;
-}
-
-/** Which value to write. */
-export interface RedisWriteRequest {
-  /** Its whole key in Redis. */
-  readonly valueKey: string;
-  /** Given for tracked keys. */
-  readonly watermarkKey?: string | undefined;
-  /** Time to live, in milliseconds. */
-  readonly cacheTtlMs: number;
-  /** Must come back as it is: text as text, bytes as bytes. */
-  readonly value: RedisCachePayload;
-}
-
-/** Which entity to invalidate. */
-export interface RedisInvalidationRequest {
-  /** Its whole key in Redis. */
-  readonly watermarkKey: string;
-  /** How far beyond now values are refused, in milliseconds. */
-  readonly futureBufferMs: number;
-}
-
-/**
- * What an instance needs of a Redis client. `RedisClient` implements it; so can any client of yours.
- * Such a client needs finite connect, retry, queue, dispatch and response budgets of its own: the read deadline bounds
- * how long callers wait, not what the client keeps.
- */
-export interface DialCacheRedisClient {
-  /** The payload, or null for a miss. A rejection is a failed read; `context` may be ignored. */
-  read(request: RedisReadRequest, context?: RedisReadContext): Awaitable<RedisCachePayload | RedisReadHit | null>;
-  /** True when the value was stored, false when an invalidation forbade it. */
-  write(request: RedisWriteRequest): Awaitable<boolean>;
-  /** Advances the watermark, never back. */
-  invalidate(request: RedisInvalidationRequest): Awaitable<void>;
-}
-
-/** zstd compression of Redis payloads. */
-export interface CompressionConfig {
-  /** Smallest payload that is compressed, in bytes. Default 4096. */
-  readonly thresholdBytes?: number | undefined;
-  /** zstd level, 1 to 22. Default 3. */
-  readonly level?: number | undefined;
-}
-
-interface RedisConfigBase {
-  /**
-   * How long a call waits for a Redis read before its source runs, in milliseconds: a whole number from 1 to
-   * 2,147,483,647. Required: only the application knows what its callers can wait.
-   */
-  readonly readTimeoutMs: number;
-  /** Serializer of use cases without one of their own. Default `JsonSerializer`. */
-  readonly serializer?: Serializer<unknown> | undefined;
-  /** Default `{ thresholdBytes: 4096, level: 3 }`; `false` turns it off. */
-  readonly compression?: CompressionConfig | false | undefined;
-}
-
-/** The Redis layer, on a client of yours or on one the instance owns. */
-export type RedisConfig = RedisConfigBase &
-  (
-    | {
-        /** A client you own: never connected, drained or closed here. */
-        readonly client: DialCacheRedisClient;
-        readonly url?: undefined;
-      }
-    | {
-        readonly client?: undefined;
-        /** Where the instance's own client connects. Default: environment `REDIS_URL`, else `redis://127.0.0.1:6379`. */
-        readonly url?: string | undefined;
-      }
-  );
-
-/** TLS of a native client. The system's roots are trusted unless `ca` is given. */
-export interface RedisTlsOptions {
-  /** Certificate authorities to trust instead of the system's, PEM. */
-  readonly ca?: string | Buffer | readonly (string | Buffer)[] | undefined;
-  /** Client certificate chain, PEM; together with `key`. */
-  readonly cert?: string | Buffer | undefined;
-  /** Private key of `cert`, PEM. */
-  readonly key?: string | Buffer | undefined;
-  /** Name the server's certificate must carry. Default: the host of the url. */
-  readonly servername?: string | undefined;
-  /** Default true. `false` accepts any certificate, and with it any listener in between. */
-  readonly rejectUnauthorized?: boolean | undefined;
-}
-
-/** Who to log in as. */
-export interface RedisCredentials {
-  /** ACL user. Default: Redis's `default` user. */
-  readonly username?: string | undefined;
-  /** Its password. */
-  readonly password: string;
-}
-
-/** Options of `new RedisClient()`. Standalone servers; Sentinel is not supported. */
-export interface RedisClientOptions {
-  /**
-   * `redis://`, `rediss://` (TLS), or `unix://` with a socket's path; may hold user, password and database. Default: environment `REDIS_URL`, else
-   * `redis://127.0.0.1:6379`.
-   */
-  readonly url?: string | undefined;
-  /** Turns TLS on, or refines that of a `rediss://` url. */
-  readonly tls?: RedisTlsOptions | undefined;
-  /** ACL user; wins over the url's. */
-  readonly username?: string | undefined;
-  /** Wins over the url's. */
-  readonly password?: string | undefined;
-  /** Asked before each connection attempt, for credentials that change. Instead of `username` and `password`. */
-  readonly credentials?: (() => Awaitable<RedisCredentials>) | undefined;
-  /** Database number. Default: the url's, else 0. */
-  readonly database?: number | undefined;
-  /** Name shown by `CLIENT LIST`: printable ASCII without spaces. */
-  readonly clientName?: string | undefined;
-  /** Budget of one connection attempt, from the host name to the first answer, in milliseconds. Default 2000. */
-  readonly connectTimeoutMs?: number | undefined;
-  /** Silence after which a connection with a pending command is dead, in milliseconds. Default 2000. */
-  readonly responseTimeoutMs?: number | undefined;
-  /** Most commands pending at once, at least 1; more fail at once. Default 10,000. */
-  readonly maxPending?: number | undefined;
-  /** Most bytes of keys and payloads pending at once, at least 1; more fail at once. Default 64 MiB. */
-  readonly maxPendingBytes?: number | undefined;
-  /**
-   * Waits between connection attempts, in milliseconds: a random time of at most `baseDelayMs`, doubled with each failure
-   * up to `maxDelayMs`. Default `{ baseDelayMs: 50, maxDelayMs: 2000 }`.
-   */
-  readonly reconnect?:
-    | {
-        readonly baseDelayMs?: number | undefined;
-        readonly maxDelayMs?: number | undefined;
-      }
-    | undefined;
-}
-
-/** Any function. */
-export type AnyFunction = (...args: never[]) => unknown;
-
-/** What a function's result is once awaited. */
-export type CachedValue<Fn extends AnyFunction> = Awaited<ReturnType<Fn>>;
-
-/** `Fn` with the same parameters; its result always comes as a promise. */
-export type CachedFn<Fn extends AnyFunction> = (...args: Parameters<Fn>) => Promise<CachedValue<Fn>>;
-
-/** Policy of one key, laid over `defaultConfig` leaf by leaf; null lays nothing over it. */
-export type CacheConfigProvider = (key: DialCacheKey) => Awaitable<DialCacheKeyConfig | null>;
-
-/** How the local layer chooses what to evict: least recently used, or scan-resistant. */
-export type LocalPolicy = "lru" | "tinyLfu";
-
-/** Options of `new DialCache()`. */
-export interface DialCacheConfig {
-  /** First part of every key, and a metric label; without `{` and `}`. Default `urn`. */
-  readonly namespace?: string | undefined;
-  /** Without it there is no Redis layer, whatever the environment says. */
-  readonly redis?: RedisConfig | undefined;
-  /** Most entries of the local layer, over all use cases. Default 10,000; 0 turns the layer off. */
-  readonly localMaxSize?: number | undefined;
-  /** Default `lru`. With `tinyLfu` a key seen for the first time may not be kept. */
-  readonly localPolicy?: LocalPolicy | undefined;
-  /** Asked once per enabled call, before any lookup. */
-  readonly cacheConfigProvider?: CacheConfigProvider | undefined;
-  /** Receives each event as it happens. Default: none. */
-  readonly metrics?: DialCacheMetricsAdapter | undefined;
-  /** Default `console`; null is silent. */
-  readonly logger?: Logger | null | undefined;
-  /** Most shadow comparisons at once. Default 1. Without effect in this version. */
-  readonly shadowMaxInFlight?: number | undefined;
-  /** Whether lookups of the in-process layers are timed for `metrics`. Default false. */
-  readonly localTimings?: boolean | undefined;
-}
-
-interface UseCaseOptions {
-  /** What kind of id the key holds, such as `user_id`: part of the key, and a metric label. */
-  readonly keyType: string;
-  /** Stable name of what is computed: part of the key, and a metric label. Not `watermark`. */
-  readonly useCase: string;
-  /** Policy of this use case. Default: every layer off. */
-  readonly defaultConfig?: DialCacheKeyConfig | undefined;
-  /** Whether `invalidateRemote()` reaches these entries. Default false; true is not available in this version. */
-  readonly trackForInvalidation?: boolean | undefined;
-  /** Replaces `redis.readTimeoutMs` here, in milliseconds: a whole number from 1 to 2,147,483,647. */
-  readonly redisReadTimeoutMs?: number | undefined;
-  /**
-   * How long the source may take, in milliseconds: a whole number from 1 to 2,147,483,647. Default 60,000; null turns the
-   * deadline off.
-   */
-  readonly fallbackTimeoutMs?: number | null | undefined;
-}
-
-type SerializerOption<V> =
-  IsJsonCompatible<V> extends true
-    ? {
-        /** Default: `redis.serializer`. */
-        readonly serializer?: Serializer<V> | undefined;
-      }
-    : {
-        /** Required here: JSON cannot carry the result's type. */
-        readonly serializer: Serializer<V>;
-      };
-
-/** Options of `cached()`. */
-export type CachedOptions<Fn extends AnyFunction> = UseCaseOptions & {
-  /** Picks id and further dimensions from the arguments: everything that can change the result. */
-  readonly cacheKey: (...args: Parameters<Fn>) => CacheKeySpec;
-} & SerializerOption<CachedValue<Fn>>;
-
-/** Options of `getOrLoad()`. */
-export type GetOrLoadOptions<V> = UseCaseOptions & {
-  /** Id and further dimensions: everything that can change the result. */
-  readonly key: CacheKeySpec;
-} & SerializerOption<V>;
-
-/** Flights of this process that are not answered yet. */
-export interface ProcessCoalescingState {
-  /** Keys being loaded. */
-  readonly activeLeaders: number;
-  /** Calls waiting for one of them. */
-  readonly activeFollowers: number;
-  /** Age of the oldest, in milliseconds; null when there is none. */
-  readonly oldestLeaderAgeMs: number | null;
-}
-
-/** What `getCoalescingState()` returns. */
-export interface CoalescingState {
-  /** Flights that calls of this instance may join. */
-  readonly process: ProcessCoalescingState;
-}
-
-/** What a client is doing about its connection. */
-export type RedisClientStatus = "connecting" | "ready" | "reconnecting" | "closed";
-
-/** How late the replies came that missed their read deadline. */
-export interface LateReplyStats {
-  /** How many replies. */
-  readonly count: number;
-  /** Milliseconds after the deadline; 0 when there was none. */
-  readonly maxMs: number;
-  /** Milliseconds after the deadline, rounded up to 1, 2, 5, 10, 20, 50, ... 2000; null when there was none. */
-  readonly p50Ms: number | null;
-  /** Likewise. */
-  readonly p99Ms: number | null;
-}
-
-/** What `RedisClient.stats()` returns. */
-export interface RedisClientStats {
-  /** What the client is doing about its connection. */
-  readonly status: RedisClientStatus;
-  /** Commands that hold a place of `maxPending`, timed-out reads without a reply included. */
-  readonly pending: number;
-  /** Bytes that hold a place of `maxPendingBytes`. */
-  readonly pendingBytes: number;
-  /** Connections opened after the first one. */
-  readonly reconnects: number;
-  /** Connection attempts that failed. */
-  readonly failedAttempts: number;
-  /** Kind of the last failure of a connection, an attempt or a command; null when there was none. */
-  readonly lastErrorKind: string | null;
-  /** Reads whose reply missed the deadline: what a longer deadline would have brought in. */
-  readonly late: {
-    /** Replies that held a value. */
-    readonly hits: LateReplyStats;
-    /** Replies without one. */
-    readonly misses: LateReplyStats;
-    /** Error replies. */
-    readonly failed: number;
-    /** Reads whose connection ended before the reply. */
-    readonly lost: number;
-  };
-}
-
-/**
- * A connection to a Redis or Valkey server whose sockets, parsing and deadlines live on a native thread. It connects in
- * the background, keeps itself up, and never keeps an otherwise idle process alive. Standalone servers over TCP, TLS or a
- * unix socket; Sentinel is not supported.
- *
- * Emits `"status"` with each new {@link RedisClientStatus}.
- */
-export declare class RedisClient
-  extends EventEmitter<{
-    status: [RedisClientStatus];
-  }>
-  implements DialCacheRedisClient
-{
-  /** Never throws for a server that cannot be reached. @throws TypeError or RangeError naming a bad option. */
-  constructor(options?: RedisClientOptions);
-  /** What the client is doing about its connection. */
-  get status(): RedisClientStatus;
-  /**
-   * Waits for a connection, however many attempts it takes.
-   * @param options - `timeoutMs`: how long, in milliseconds; without it as long as the client is open.
-   * @throws DialCacheRedisError when the time is over, DialCacheClosedError when the client is closed.
-   */
-  ready(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
-  /**
-   * The payload stored under a key, or null. A Buffer comes as it is stored, compressed or not.
-   * @param context - `timeoutMs`: how long to wait, in milliseconds; without it as long as the connection lives. The
-   * signal is not looked at.
-   * @throws DialCacheRedisError when the time is over or Redis could not be asked, DialCacheClosedError.
-   */
-  read(request: RedisReadRequest, context?: RedisReadContext): Promise<RedisCachePayload | null>;
-  /**
-   * Stores a payload as it is. Resolves with false when the id was invalidated; the connection's end is its only limit
-   * in time.
-   * @throws DialCacheRedisError when the server did not take it, DialCacheClosedError, DialCacheRedisPayloadError.
-   */
-  write(request: RedisWriteRequest): Promise<boolean>;
-  /** Raises a watermark, never lowers it. Waits up to `responseTimeoutMs` for a connection and retries once. */
-  invalidate(request: RedisInvalidationRequest): Promise<void>;
-  /** Ends the client: what is pending is rejected, later requests fail at once. Later calls do nothing. */
-  close(): void;
-  /** Figures of this moment. */
-  stats(): RedisClientStats;
-  /** Closes the client. */
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
-/** How often something happened at each layer. */
-export interface LayerCounts {
-  /** In an `enable()` scope. */
-  readonly request_local: number;
-  /** In the process. */
-  readonly local: number;
-  /** In Redis. */
-  readonly remote: number;
-}
-
-/** What was counted of one use case since its instance was made. */
-export interface UseCaseStats {
-  /** What kind of id its keys hold. */
-  readonly keyType: string;
-  /** Lookups in layers that were on. */
-  readonly requests: LayerCounts;
-  /** Lookups that found a value. */
-  readonly hits: LayerCounts;
-  /** Lookups that found nothing usable. Failed reads are neither hits nor misses. */
-  readonly misses: LayerCounts;
-  /** Calls that skipped a layer. */
-  readonly disabled: {
-    readonly local: number;
-    readonly remote: number;
-  };
-  /** Failures by kind; kinds that never happened are left out. */
-  readonly errors: Readonly<Partial<Record<MetricErrorKind, number>>>;
-  /** Calls that joined a flight. */
-  readonly coalesced: {
-    readonly process: number;
-    readonly request_local: number;
-  };
-  /** Read deadlines armed: one for each leader that really read Redis. */
-  readonly readDeadlinesArmed: number;
-  /** Reads given up at their deadline. */
-  readonly readTimeouts: number;
-  /** Sources given up at their deadline. */
-  readonly fallbackTimeouts: number;
-  /** Source runs begun. */
-  readonly sourceCalls: number;
-  /** Values meant for Redis. */
-  readonly writes: {
-    /** Taken by the server. */
-    readonly ok: number;
-    /** Refused because the id had been invalidated. */
-    readonly fenced: number;
-    readonly failed: number;
-    /** Kept back because the read had failed. */
-    readonly skipped: number;
-  };
-}
-
-/** What `DialCache.stats()` returns: a detached snapshot. */
-export interface DialCacheStats {
-  /** By name of the use case. */
-  readonly useCases: Readonly<Record<string, UseCaseStats>>;
-  /** The process-local layer. */
-  readonly local: {
-    /** Entries of the process-local layer. */
-    readonly entries: number;
-    /** The most it keeps. */
-    readonly maxEntries: number;
-  };
-  /** Flights that may be joined. */
-  readonly flights: {
-    /** Leaders whose callers wait. */
-    readonly active: number;
-    /** Callers that joined them. */
-    readonly followers: number;
-    /** Answered ones that may still be joined while their write goes on. */
-    readonly lingering: number;
-  };
-  /** Deadlines kept here and on the native thread. */
-  readonly timers: {
-    /** Deadlines pending now: of reads, of sources, and of flights that linger. */
-    readonly armed: number;
-  };
-  /** Values on their way to Redis. */
-  readonly pendingWrites: number;
-  /** Figures of the native Redis client, owned or given; null without one. */
-  readonly client: RedisClientStats | null;
 }
 
 /**
@@ -896,6 +68,26 @@ export declare class DialCache {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** The instance or client was closed. */
+export declare class DialCacheClosedError extends DialCacheError {
+  readonly code = "DIALCACHE_CLOSED";
+  constructor(message?: string, options?: ErrorOptions);
+}
+
+/**
+ * Whether caching is on for the running asynchronous call chain. Off until `enable()`; scopes follow the async context
+ * and nest. Work that outlives the outermost `enable()` is off again: it cannot refill a scope that is gone.
+ */
+export declare class DialCacheContext {
+  #private;
+  /** Runs `fn` with caching on. Resolves or rejects as `fn` does; a synchronous throw rejects. */
+  enable<T>(fn: () => Awaitable<T>): Promise<T>;
+  /** Runs `fn` with caching off. Stored values stay; a nested `enable()` goes on with the outer scope. */
+  disable<T>(fn: () => Awaitable<T>): Promise<T>;
+  /** Whether caching is on here and the scope that turned it on is still open. */
+  isEnabled(): boolean;
+}
+
 /**
  * Base of this package's error classes. `instanceof` compares a brand instead of the prototype, so it also holds between
  * two copies of the package in one process (ESM beside CommonJS, or two versions). A bad option is no such error but a
@@ -910,20 +102,98 @@ export declare class DialCacheError extends Error {
   toJSON(): Record<string, unknown>;
 }
 
-/** The Redis read of a leader took longer than its read deadline. Logged and counted; the caller gets the source's value. */
-export declare class RedisReadTimeoutError extends DialCacheError {
-  /** Use case whose read timed out. */
+/** The identity of a result, as a `cacheConfigProvider` sees it. Frozen. */
+export declare class DialCacheKey {
+  /** The instance's namespace. */
+  readonly namespace: string;
+  /** What kind of id it is. */
+  readonly keyType: string;
+  /** The id as text. */
+  readonly id: string;
+  /** What is computed. */
   readonly useCase: string;
-  /** The read deadline, in milliseconds. */
-  readonly timeoutMs: number;
-  readonly code = "DIALCACHE_REDIS_READ_TIMEOUT";
+  /** Further dimensions, by name, as text. */
+  readonly args: ReadonlyArray<readonly [name: string, value: string]>;
+  /** Whether `invalidateRemote()` reaches it. */
+  readonly trackForInvalidation: boolean;
+  /** Encoded `namespace:keyType:id`, in braces when tracked: all results of one entity share it. */
+  readonly prefix: string;
+  /** The whole logical key. In Redis it is followed by `:dialcache-frame-v1`. */
+  readonly urn: string;
+  /** Policy of the use case. */
+  readonly defaultConfig: DialCacheKeyConfig | null;
+  /** Serializer of the use case. */
+  readonly serializer: Serializer<unknown> | null;
+  /** @throws DialCacheKeyError for ill-formed text, and for braces where a Redis Cluster hash tag forbids them. */
+  constructor(init: DialCacheKeyInit);
+  /** The whole logical key. */
+  toString(): string;
+}
+
+/**
+ * A caching policy: the `defaultConfig` of a use case, or what `cacheConfigProvider` lays over it, leaf by leaf.
+ * Immutable. The constructor checks shapes and names; values are checked when a use case is registered, and at each call
+ * for a provider's answer, where a bad one only turns its layer off.
+ */
+export declare class DialCacheKeyConfig {
+  /** Time to live per layer, in seconds. */
+  readonly ttlSec: LayerConfig | undefined;
+  /** Percentage of keys that use a layer. */
+  readonly ramp: LayerConfig | undefined;
+  /** Whether values are memoised for the outermost `enable()` scope. */
+  readonly requestLocal: boolean | undefined;
+  /** Whether calls for the same key share one flight. */
+  readonly coalesce: boolean | undefined;
+  /** Background comparison of Redis with the source. */
+  readonly shadow: ShadowConfig | undefined;
+  /** @throws TypeError for an unknown name or a member of the wrong type. */
+  constructor(init?: DialCacheKeyConfigInit);
+  /** Both shared layers on for every key. @param ttlSec - Time to live of both, in whole seconds. */
+  static enabled(ttlSec: number): DialCacheKeyConfig;
+  /** Everything off, whatever is inherited. */
+  static disabled(): DialCacheKeyConfig;
+}
+
+/** A key could not be built from what the key selector returned; the source runs uncached. */
+export declare class DialCacheKeyError extends DialCacheError {
+  readonly code = "DIALCACHE_KEY";
+}
+
+/** The native client could not carry out a command. */
+export declare class DialCacheRedisError extends DialCacheError {
+  /** Stable kind of the failure, as in `stats()`. */
+  readonly kind: string;
+  readonly code = "DIALCACHE_REDIS";
   constructor(
-    /** Use case whose read timed out. */
-    useCase: string,
-    /** The read deadline, in milliseconds. */
-    timeoutMs: number,
+    /** Stable kind of the failure, as in `stats()`. */
+    kind: string,
+    message: string,
     options?: ErrorOptions,
   );
+}
+
+/** A frame names a payload encoding this version does not know. */
+export declare class DialCacheRedisPayloadEncodingError extends DialCacheError {
+  readonly code = "DIALCACHE_REDIS_PAYLOAD_ENCODING";
+  constructor(message?: string, options?: ErrorOptions);
+}
+
+/** A client answered a read with something that is not a payload. */
+export declare class DialCacheRedisPayloadError extends DialCacheError {
+  readonly code = "DIALCACHE_REDIS_PAYLOAD";
+  constructor(message?: string, options?: ErrorOptions);
+}
+
+/** The placeholder of a tracked write was gone before it could be stamped. */
+export declare class DialCacheRedisPlaceholderLostError extends DialCacheError {
+  readonly code = "DIALCACHE_REDIS_PLACEHOLDER_LOST";
+  constructor(message?: string, options?: ErrorOptions);
+}
+
+/** A client answered a write or an invalidation with something outside the protocol. */
+export declare class DialCacheRedisProtocolError extends DialCacheError {
+  readonly code = "DIALCACHE_REDIS_PROTOCOL";
+  constructor(message?: string, options?: ErrorOptions);
 }
 
 /** The source took longer than `fallbackTimeoutMs`: rejects the leader and its followers. */
@@ -942,6 +212,87 @@ export declare class FallbackTimeoutError extends DialCacheError {
     timeoutMs: number,
     options?: ErrorOptions,
   );
+}
+
+/**
+ * The default serializer: JSON, plus a top-level `undefined`. `T` is the caller's word: syntax is checked, not shape.
+ * As everywhere in JSON, `NaN` and infinities become `null`.
+ */
+export declare class JsonSerializer<T = unknown> implements Serializer<T> {
+  /** @throws TypeError for a value JSON has no text for: functions, symbols, bigints, circular structures. */
+  dump(value: T): string;
+  /** @throws SyntaxError when the payload is not JSON. */
+  load(payload: string | Buffer): T;
+}
+
+/**
+ * A connection to a Redis or Valkey server whose sockets, parsing and deadlines live on a native thread. It connects in
+ * the background, keeps itself up, and never keeps an otherwise idle process alive. Standalone servers over TCP, TLS or a
+ * unix socket; Sentinel is not supported.
+ *
+ * Emits `"status"` with each new {@link RedisClientStatus}.
+ */
+export declare class RedisClient
+  extends EventEmitter<{
+    status: [RedisClientStatus];
+  }>
+  implements DialCacheRedisClient
+{
+  /** Never throws for a server that cannot be reached. @throws TypeError or RangeError naming a bad option. */
+  constructor(options?: RedisClientOptions);
+  /** What the client is doing about its connection. */
+  get status(): RedisClientStatus;
+  /**
+   * Waits for a connection, however many attempts it takes.
+   * @param options - `timeoutMs`: how long, in milliseconds; without it as long as the client is open.
+   * @throws DialCacheRedisError when the time is over, DialCacheClosedError when the client is closed.
+   */
+  ready(options?: { readonly timeoutMs?: number | undefined }): Promise<void>;
+  /**
+   * The payload stored under a key, or null. A Buffer comes as it is stored, compressed or not.
+   * @param context - `timeoutMs`: how long to wait, in milliseconds; without it as long as the connection lives. The
+   * signal is not looked at.
+   * @throws DialCacheRedisError when the time is over or Redis could not be asked, DialCacheClosedError.
+   */
+  read(request: RedisReadRequest, context?: RedisReadContext): Promise<RedisCachePayload | null>;
+  /**
+   * Stores a payload as it is. Resolves with false when the id was invalidated; the connection's end is its only limit
+   * in time.
+   * @throws DialCacheRedisError when the server did not take it, DialCacheClosedError, DialCacheRedisPayloadError.
+   */
+  write(request: RedisWriteRequest): Promise<boolean>;
+  /** Raises a watermark, never lowers it. Waits up to `responseTimeoutMs` for a connection and retries once. */
+  invalidate(request: RedisInvalidationRequest): Promise<void>;
+  /** Ends the client: what is pending is rejected, later requests fail at once. Later calls do nothing. */
+  close(): void;
+  /** Figures of this moment. */
+  stats(): RedisClientStats;
+  /** Closes the client. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** The Redis read of a leader took longer than its read deadline. Logged and counted; the caller gets the source's value. */
+export declare class RedisReadTimeoutError extends DialCacheError {
+  /** Use case whose read timed out. */
+  readonly useCase: string;
+  /** The read deadline, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly code = "DIALCACHE_REDIS_READ_TIMEOUT";
+  constructor(
+    /** Use case whose read timed out. */
+    useCase: string,
+    /** The read deadline, in milliseconds. */
+    timeoutMs: number,
+    options?: ErrorOptions,
+  );
+}
+
+/** Stores strings as they are. */
+export declare class StringSerializer implements Serializer<string> {
+  /** @throws TypeError for anything but a well-formed string: UTF-8 cannot carry an unpaired surrogate. */
+  dump(value: string): string;
+  /** @throws TypeError for a binary payload. */
+  load(payload: string | Buffer): string;
 }
 
 /** `cached()` was given a `useCase` that this instance already has. */
@@ -968,52 +319,701 @@ export declare class UseCaseNameIsReservedError extends DialCacheError {
   );
 }
 
-/** A key could not be built from what the key selector returned; the source runs uncached. */
-export declare class DialCacheKeyError extends DialCacheError {
-  readonly code = "DIALCACHE_KEY";
+/** The shared layers a policy can be given for. */
+export declare const CacheLayer: Readonly<{
+  readonly LOCAL: "local";
+  readonly REMOTE: "remote";
+}>;
+
+/**
+ * Encoded `namespace:keyType:id` of a tracked entity, without the braces of its hash tag.
+ * @throws DialCacheKeyError for ill-formed text and for braces.
+ */
+export declare function invalidationPrefix(namespace: string, keyType: string, id: string): string;
+
+/**
+ * Name and text of each argument that is not `undefined`, sorted by name (UTF-16 code units).
+ * @throws DialCacheKeyError for values without a text of their own, and for ill-formed text.
+ */
+export declare function normalizeArgs(args: KeyArgs): [name: string, value: string][];
+
+/** `value` as a Redis Cluster hash tag: keys that share it share a slot. @throws DialCacheKeyError for braces in it. */
+export declare function redisClusterHashTag(value: string): string;
+
+/** Labels of most events. All values are bounded: no key, id, value, message or duration is ever among them. */
+export interface CacheMetricLabels {
+  /** The instance's `namespace`. */
+  readonly cacheNamespace: string;
+  /** Name of what is computed. */
+  readonly useCase: string;
+  /** What kind of id the key holds. */
+  readonly keyType: string;
+  /** Layer the event is about. */
+  readonly layer: MetricLayer;
 }
 
-/** A client answered a read with something that is not a payload. */
-export declare class DialCacheRedisPayloadError extends DialCacheError {
-  readonly code = "DIALCACHE_REDIS_PAYLOAD";
-  constructor(message?: string, options?: ErrorOptions);
+/** Labels of a call that joined a flight. */
+export interface CoalescedMetricLabels {
+  /** The instance's `namespace`. */
+  readonly cacheNamespace: string;
+  /** Name of what is computed. */
+  readonly useCase: string;
+  /** What kind of id the key holds. */
+  readonly keyType: string;
+  /** Whose flight it was. */
+  readonly scope: CoalescingScope;
 }
 
-/** A frame names a payload encoding this version does not know. */
-export declare class DialCacheRedisPayloadEncodingError extends DialCacheError {
-  readonly code = "DIALCACHE_REDIS_PAYLOAD_ENCODING";
-  constructor(message?: string, options?: ErrorOptions);
+/** What `getCoalescingState()` returns. */
+export interface CoalescingState {
+  /** Flights that calls of this instance may join. */
+  readonly process: ProcessCoalescingState;
 }
 
-/** A client answered a write or an invalidation with something outside the protocol. */
-export declare class DialCacheRedisProtocolError extends DialCacheError {
-  readonly code = "DIALCACHE_REDIS_PROTOCOL";
-  constructor(message?: string, options?: ErrorOptions);
+/** zstd compression of Redis payloads. */
+export interface CompressionConfig {
+  /** Smallest payload that is compressed, in bytes. Default 4096. */
+  readonly thresholdBytes?: number | undefined;
+  /** zstd level, 1 to 22. Default 3. */
+  readonly level?: number | undefined;
 }
 
-/** The placeholder of a tracked write was gone before it could be stamped. */
-export declare class DialCacheRedisPlaceholderLostError extends DialCacheError {
-  readonly code = "DIALCACHE_REDIS_PLACEHOLDER_LOST";
-  constructor(message?: string, options?: ErrorOptions);
+/** Labels of a payload that passed the compressor. */
+export interface CompressionMetricLabels extends CacheMetricLabels {
+  /** What became of it. */
+  readonly outcome: CompressionOutcome;
 }
 
-/** The native client could not carry out a command. */
-export declare class DialCacheRedisError extends DialCacheError {
-  /** Stable kind of the failure, as in `stats()`. */
-  readonly kind: string;
-  readonly code = "DIALCACHE_REDIS";
-  constructor(
-    /** Stable kind of the failure, as in `stats()`. */
-    kind: string,
-    message: string,
-    options?: ErrorOptions,
+/** Labels of the compressor's work. */
+export interface CompressionOperationMetricLabels extends CacheMetricLabels {
+  /** Which way. */
+  readonly operation: "compress" | "decompress";
+}
+
+/** Options of `new DialCache()`. */
+export interface DialCacheConfig {
+  /** First part of every key, and a metric label; without `{` and `}`. Default `urn`. */
+  readonly namespace?: string | undefined;
+  /** Without it there is no Redis layer, whatever the environment says. */
+  readonly redis?: RedisConfig | undefined;
+  /** Most entries of the local layer, over all use cases. Default 10,000; 0 turns the layer off. */
+  readonly localMaxSize?: number | undefined;
+  /** Default `lru`. With `tinyLfu` a key seen for the first time may not be kept. */
+  readonly localPolicy?: LocalPolicy | undefined;
+  /** Asked once per enabled call, before any lookup. */
+  readonly cacheConfigProvider?: CacheConfigProvider | undefined;
+  /** Receives each event as it happens. Default: none. */
+  readonly metrics?: DialCacheMetricsAdapter | undefined;
+  /** Default `console`; null is silent. */
+  readonly logger?: Logger | null | undefined;
+  /** Most shadow comparisons at once. Default 1. Without effect in this version. */
+  readonly shadowMaxInFlight?: number | undefined;
+  /** Whether lookups of the in-process layers are timed for `metrics`. Default false. */
+  readonly localTimings?: boolean | undefined;
+}
+
+/** What `new DialCacheKeyConfig()` takes. Anything left out inherits. */
+export interface DialCacheKeyConfigInit {
+  /** Time to live per layer, in whole seconds, 1 to 31,536,000. A layer without one is off. */
+  readonly ttlSec?: LayerConfig | undefined;
+  /** Percentage of keys that use a layer, 0 to 100. Default 100 for a layer with a TTL. */
+  readonly ramp?: LayerConfig | undefined;
+  /** Whether values are memoised for the outermost `enable()` scope. Default false. */
+  readonly requestLocal?: boolean | undefined;
+  /** Whether calls for the same key share one flight. Default true. */
+  readonly coalesce?: boolean | undefined;
+  /** Background comparison of Redis with the source. Default: none. */
+  readonly shadow?: ShadowConfig | undefined;
+}
+
+/** What `new DialCacheKey()` takes. */
+export interface DialCacheKeyInit {
+  /** What kind of id it is. */
+  readonly keyType: string;
+  /** Which one. */
+  readonly id: string;
+  /** What is computed. */
+  readonly useCase: string;
+  /** Further dimensions, kept in the order given: see {@link normalizeArgs}. Default: none. */
+  readonly args?: ReadonlyArray<readonly [name: string, value: string]> | undefined;
+  /** Default `urn`. */
+  readonly namespace?: string | undefined;
+  /** Policy of the use case. Default null. */
+  readonly defaultConfig?: DialCacheKeyConfig | null | undefined;
+  /** Serializer of the use case. Default null. */
+  readonly serializer?: Serializer<unknown> | null | undefined;
+  /** Default false. */
+  readonly trackForInvalidation?: boolean | undefined;
+}
+
+/**
+ * Receives each event as it happens. Durations are in seconds, sizes in bytes. A hook that throws or rejects is ignored;
+ * optional ones may be left out.
+ */
+export interface DialCacheMetricsAdapter {
+  /** A lookup in an enabled layer. */
+  request(labels: CacheMetricLabels): void;
+  /** A lookup that found nothing usable. */
+  miss(labels: CacheMetricLabels): void;
+  /** A layer, or a whole call, that was skipped. */
+  disabled(labels: DisabledMetricLabels): void;
+  /** A failure of the cache or of the source. */
+  error(labels: ErrorMetricLabels): void;
+  /** A call of `invalidateRemote()`. Never in this version. */
+  invalidation(labels: InvalidationMetricLabels): void;
+  /** Time of a lookup: in Redis always, in the in-process layers with `localTimings: true`. */
+  observeGet(labels: CacheMetricLabels, seconds: number): void;
+  /** Time of the source, up to its result or its deadline. */
+  observeFallback(labels: CacheMetricLabels, seconds: number): void;
+  /** Time of a serializer's `dump` or `load`. */
+  observeSerialization(labels: SerializationMetricLabels, seconds: number): void;
+  /** Size of a serialized payload, before compression. */
+  observeSize(labels: CacheMetricLabels, bytes: number): void;
+  /** A follower that joined a flight. */
+  coalesced?(labels: CoalescedMetricLabels): void;
+  /** A finished shadow comparison. Never in this version, like all below. */
+  shadowValidation?(labels: ShadowValidationMetricLabels): void;
+  /** Age of the compared Redis value, for a match or a mismatch. */
+  observeShadowValueAge?(labels: ShadowValidationMetricLabels, seconds: number): void;
+  /** A payload that passed the compressor. */
+  compression?(labels: CompressionMetricLabels): void;
+  /** Time of a compression or decompression. */
+  observeCompression?(labels: CompressionOperationMetricLabels, seconds: number): void;
+  /** Size of a payload as stored, after compression. */
+  observeStoredSize?(labels: CacheMetricLabels, bytes: number): void;
+  /** Stored size divided by serialized size. */
+  observeCompressionRatio?(labels: CacheMetricLabels, ratio: number): void;
+}
+
+/**
+ * What an instance needs of a Redis client. `RedisClient` implements it; so can any client of yours.
+ * Such a client needs finite connect, retry, queue, dispatch and response budgets of its own: the read deadline bounds
+ * how long callers wait, not what the client keeps.
+ */
+export interface DialCacheRedisClient {
+  /** The payload, or null for a miss. A rejection is a failed read; `context` may be ignored. */
+  read(request: RedisReadRequest, context?: RedisReadContext): Awaitable<RedisCachePayload | RedisReadHit | null>;
+  /** True when the value was stored, false when an invalidation forbade it. */
+  write(request: RedisWriteRequest): Awaitable<boolean>;
+  /** Advances the watermark, never back. */
+  invalidate(request: RedisInvalidationRequest): Awaitable<void>;
+}
+
+/** What `DialCache.stats()` returns: a detached snapshot. */
+export interface DialCacheStats {
+  /** By name of the use case. */
+  readonly useCases: Readonly<Record<string, UseCaseStats>>;
+  /** The process-local layer. */
+  readonly local: {
+    /** Entries of the process-local layer. */
+    readonly entries: number;
+    /** The most it keeps. */
+    readonly maxEntries: number;
+  };
+  /** Flights that may be joined. */
+  readonly flights: {
+    /** Leaders whose callers wait. */
+    readonly active: number;
+    /** Callers that joined them. */
+    readonly followers: number;
+    /** Answered ones that may still be joined while their write goes on. */
+    readonly lingering: number;
+  };
+  /** Deadlines kept here and on the native thread. */
+  readonly timers: {
+    /** Deadlines pending now: of reads, of sources, and of flights that linger. */
+    readonly armed: number;
+  };
+  /** Values on their way to Redis. */
+  readonly pendingWrites: number;
+  /** Figures of the native Redis client, owned or given; null without one. */
+  readonly client: RedisClientStats | null;
+}
+
+/** Labels of a layer, or of a whole call, that was skipped. */
+export interface DisabledMetricLabels extends CacheMetricLabels {
+  /** Why it was. */
+  readonly reason: DisabledReason;
+}
+
+/** Labels of a failure. */
+export interface ErrorMetricLabels extends CacheMetricLabels {
+  /** What failed. */
+  readonly error: MetricErrorKind;
+  /** True when the source failed, false when the cache did. */
+  readonly inFallback: boolean;
+}
+
+/** Labels of an invalidation. */
+export interface InvalidationMetricLabels {
+  /** The instance's `namespace`. */
+  readonly cacheNamespace: string;
+  /** What kind of id was invalidated. */
+  readonly keyType: string;
+  /** Where. */
+  readonly layer: CacheLayer;
+}
+
+/** How late the replies came that missed their read deadline. */
+export interface LateReplyStats {
+  /** How many replies. */
+  readonly count: number;
+  /** Milliseconds after the deadline; 0 when there was none. */
+  readonly maxMs: number;
+  /** Milliseconds after the deadline, rounded up to 1, 2, 5, 10, 20, 50, ... 2000; null when there was none. */
+  readonly p50Ms: number | null;
+  /** Likewise. */
+  readonly p99Ms: number | null;
+}
+
+/** One number per shared layer; a layer left out inherits, and is off when nothing is inherited. */
+export interface LayerConfig {
+  /** The process-local layer. */
+  readonly local?: number | undefined;
+  /** The Redis layer. */
+  readonly remote?: number | undefined;
+}
+
+/** How often something happened at each layer. */
+export interface LayerCounts {
+  /** In an `enable()` scope. */
+  readonly request_local: number;
+  /** In the process. */
+  readonly local: number;
+  /** In Redis. */
+  readonly remote: number;
+}
+
+/**
+ * Where failures that callers never see are reported. `console` fits, and so do pino, winston and bunyan. A throw or
+ * rejection is ignored.
+ */
+export interface Logger {
+  /** Not called in this version. */
+  debug(message: string, ...details: unknown[]): void;
+  /** A failure that was survived: what happened, and the error. */
+  warn(message: string, ...details: unknown[]): void;
+  /** Not called in this version. */
+  error(message: string, ...details: unknown[]): void;
+}
+
+/** Flights of this process that are not answered yet. */
+export interface ProcessCoalescingState {
+  /** Keys being loaded. */
+  readonly activeLeaders: number;
+  /** Calls waiting for one of them. */
+  readonly activeFollowers: number;
+  /** Age of the oldest, in milliseconds; null when there is none. */
+  readonly oldestLeaderAgeMs: number | null;
+}
+
+/** Options of `new RedisClient()`. Standalone servers; Sentinel is not supported. */
+export interface RedisClientOptions {
+  /**
+   * `redis://`, `rediss://` (TLS), or `unix://` with a socket's path; may hold user, password and database. Default: environment `REDIS_URL`, else
+   * `redis://127.0.0.1:6379`.
+   */
+  readonly url?: string | undefined;
+  /** Turns TLS on, or refines that of a `rediss://` url. */
+  readonly tls?: RedisTlsOptions | undefined;
+  /** ACL user; wins over the url's. */
+  readonly username?: string | undefined;
+  /** Wins over the url's. */
+  readonly password?: string | undefined;
+  /** Asked before each connection attempt, for credentials that change. Instead of `username` and `password`. */
+  readonly credentials?: (() => Awaitable<RedisCredentials>) | undefined;
+  /** Database number. Default: the url's, else 0. */
+  readonly database?: number | undefined;
+  /** Name shown by `CLIENT LIST`: printable ASCII without spaces. */
+  readonly clientName?: string | undefined;
+  /** Budget of one connection attempt, from the host name to the first answer, in milliseconds. Default 2000. */
+  readonly connectTimeoutMs?: number | undefined;
+  /** Silence after which a connection with a pending command is dead, in milliseconds. Default 2000. */
+  readonly responseTimeoutMs?: number | undefined;
+  /** Most commands pending at once, at least 1; more fail at once. Default 10,000. */
+  readonly maxPending?: number | undefined;
+  /** Most bytes of keys and payloads pending at once, at least 1; more fail at once. Default 64 MiB. */
+  readonly maxPendingBytes?: number | undefined;
+  /**
+   * Waits between connection attempts, in milliseconds: a random time of at most `baseDelayMs`, doubled with each failure
+   * up to `maxDelayMs`. Default `{ baseDelayMs: 50, maxDelayMs: 2000 }`.
+   */
+  readonly reconnect?:
+    | {
+        readonly baseDelayMs?: number | undefined;
+        readonly maxDelayMs?: number | undefined;
+      }
+    | undefined;
+}
+
+/** What `RedisClient.stats()` returns. */
+export interface RedisClientStats {
+  /** What the client is doing about its connection. */
+  readonly status: RedisClientStatus;
+  /** Commands that hold a place of `maxPending`, timed-out reads without a reply included. */
+  readonly pending: number;
+  /** Bytes that hold a place of `maxPendingBytes`. */
+  readonly pendingBytes: number;
+  /** Connections opened after the first one. */
+  readonly reconnects: number;
+  /** Connection attempts that failed. */
+  readonly failedAttempts: number;
+  /** Kind of the last failure of a connection, an attempt or a command; null when there was none. */
+  readonly lastErrorKind: string | null;
+  /** Reads whose reply missed the deadline: what a longer deadline would have brought in. */
+  readonly late: {
+    /** Replies that held a value. */
+    readonly hits: LateReplyStats;
+    /** Replies without one. */
+    readonly misses: LateReplyStats;
+    /** Error replies. */
+    readonly failed: number;
+    /** Reads whose connection ended before the reply. */
+    readonly lost: number;
+  };
+}
+
+/** Who to log in as. */
+export interface RedisCredentials {
+  /** ACL user. Default: Redis's `default` user. */
+  readonly username?: string | undefined;
+  /** Its password. */
+  readonly password: string;
+}
+
+/** Which entity to invalidate. */
+export interface RedisInvalidationRequest {
+  /** Its whole key in Redis. */
+  readonly watermarkKey: string;
+  /** How far beyond now values are refused, in milliseconds. */
+  readonly futureBufferMs: number;
+}
+
+/** How long the caller waits. */
+export interface RedisReadContext {
+  /** The whole read deadline, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Aborted with a `RedisReadTimeoutError` when the deadline passes, with a `DialCacheClosedError` by `close()`. */
+  readonly signal: AbortSignal;
+}
+
+/** A payload together with the time it was written. */
+export interface RedisReadHit {
+  /** What `write()` was given: text as text, bytes as bytes. */
+  readonly payload: RedisCachePayload;
+  /** Milliseconds since the Unix epoch. */
+  readonly createdAtMs: number;
+}
+
+/** Which value to read. */
+export interface RedisReadRequest {
+  /** Its whole key in Redis. */
+  readonly valueKey: string;
+  /** Given for tracked keys: read in the same atomic operation. */
+  readonly watermarkKey?: string | undefined;
+}
+
+/** TLS of a native client. The system's roots are trusted unless `ca` is given. */
+export interface RedisTlsOptions {
+  /** Certificate authorities to trust instead of the system's, PEM. */
+  readonly ca?: string | Buffer | readonly (string | Buffer)[] | undefined;
+  /** Client certificate chain, PEM; together with `key`. */
+  readonly cert?: string | Buffer | undefined;
+  /** Private key of `cert`, PEM. */
+  readonly key?: string | Buffer | undefined;
+  /** Name the server's certificate must carry. Default: the host of the url. */
+  readonly servername?: string | undefined;
+  /** Default true. `false` accepts any certificate, and with it any listener in between. */
+  readonly rejectUnauthorized?: boolean | undefined;
+}
+
+/** Which value to write. */
+export interface RedisWriteRequest {
+  /** Its whole key in Redis. */
+  readonly valueKey: string;
+  /** Given for tracked keys. */
+  readonly watermarkKey?: string | undefined;
+  /** Time to live, in milliseconds. */
+  readonly cacheTtlMs: number;
+  /** Must come back as it is: text as text, bytes as bytes. */
+  readonly value: RedisCachePayload;
+}
+
+/** Labels of a serializer's work. */
+export interface SerializationMetricLabels extends CacheMetricLabels {
+  /** Which of its methods. */
+  readonly operation: "dump" | "load";
+}
+
+/** Turns values into what Redis stores and back. Both methods may be asynchronous. */
+export interface Serializer<T> {
+  /** Called once per value written. A rejection leaves the value unwritten and the caller unaffected. */
+  dump(value: T): Awaitable<string | Buffer>;
+  /** Called once per Redis hit. A rejection makes it a miss: the source runs and its value replaces the payload. */
+  load(payload: string | Buffer): Awaitable<T>;
+}
+
+/** Background comparison of Redis with the source. Not available in this version. */
+export interface ShadowConfig {
+  /** Percentage of keys compared, 0 to 100. Default 0, and the only one a `defaultConfig` may have in this version. */
+  readonly ramp?: number | undefined;
+  /** Whether the values of a mismatch are logged. Default false. */
+  readonly logMismatches?: boolean | undefined;
+}
+
+/** Labels of a shadow comparison. */
+export interface ShadowValidationMetricLabels {
+  /** The instance's `namespace`. */
+  readonly cacheNamespace: string;
+  /** Name of what is computed. */
+  readonly useCase: string;
+  /** What kind of id the key holds. */
+  readonly keyType: string;
+  /** How it ended. */
+  readonly outcome: ShadowValidationOutcome;
+}
+
+/** What was counted of one use case since its instance was made. */
+export interface UseCaseStats {
+  /** What kind of id its keys hold. */
+  readonly keyType: string;
+  /** Lookups in layers that were on. */
+  readonly requests: LayerCounts;
+  /** Lookups that found a value. */
+  readonly hits: LayerCounts;
+  /** Lookups that found nothing usable. Failed reads are neither hits nor misses. */
+  readonly misses: LayerCounts;
+  /** Calls that skipped a layer. */
+  readonly disabled: {
+    readonly local: number;
+    readonly remote: number;
+  };
+  /** Failures by kind; kinds that never happened are left out. */
+  readonly errors: Readonly<Partial<Record<MetricErrorKind, number>>>;
+  /** Calls that joined a flight. */
+  readonly coalesced: {
+    readonly process: number;
+    readonly request_local: number;
+  };
+  /** Read deadlines armed: one for each leader that really read Redis. */
+  readonly readDeadlinesArmed: number;
+  /** Reads given up at their deadline. */
+  readonly readTimeouts: number;
+  /** Sources given up at their deadline. */
+  readonly fallbackTimeouts: number;
+  /** Source runs begun. */
+  readonly sourceCalls: number;
+  /** Values meant for Redis. */
+  readonly writes: {
+    /** Taken by the server. */
+    readonly ok: number;
+    /** Refused because the id had been invalidated. */
+    readonly fenced: number;
+    readonly failed: number;
+    /** Kept back because the read had failed. */
+    readonly skipped: number;
+  };
+}
+
+/** Any function. */
+export type AnyFunction = (...args: never[]) => unknown;
+
+/** A value, or a promise of it. */
+export type Awaitable<T> = T | PromiseLike<T>;
+
+/** Policy of one key, laid over `defaultConfig` leaf by leaf; null lays nothing over it. */
+export type CacheConfigProvider = (key: DialCacheKey) => Awaitable<DialCacheKeyConfig | null>;
+
+/** What identifies a result within its use case. `1`, `"1"` and `1n` are the same id. */
+export type CacheKeySpec =
+  | string
+  | number
+  | bigint
+  | {
+      readonly id: string | number | bigint;
+      readonly args?: KeyArgs | undefined;
+    };
+
+export type CacheLayer = (typeof CacheLayer)[keyof typeof CacheLayer];
+
+/** `Fn` with the same parameters; its result always comes as a promise. */
+export type CachedFn<Fn extends AnyFunction> = (...args: Parameters<Fn>) => Promise<CachedValue<Fn>>;
+
+/** Options of `cached()`. */
+export type CachedOptions<Fn extends AnyFunction> = UseCaseOptions & {
+  /** Picks id and further dimensions from the arguments: everything that can change the result. */
+  readonly cacheKey: (...args: Parameters<Fn>) => CacheKeySpec;
+} & SerializerOption<CachedValue<Fn>>;
+
+/** What a function's result is once awaited. */
+export type CachedValue<Fn extends AnyFunction> = Awaited<ReturnType<Fn>>;
+
+/** Whose flight a follower joined. */
+export type CoalescingScope = "request_local" | "process";
+
+/** What became of a payload on its way through the compressor. */
+export type CompressionOutcome =
+  | "compressed"
+  | "below_threshold"
+  | "not_smaller"
+  | "write_over_limit"
+  | "decompressed"
+  | "fallback_raw"
+  | "read_over_limit";
+
+/** Why a layer, or the whole call, was skipped. */
+export type DisabledReason =
+  | "context"
+  | "policy_disabled"
+  | "invalid_ttl"
+  | "invalid_ramp"
+  | "ramped_down"
+  | "config_error";
+
+/** Options of `getOrLoad()`. */
+export type GetOrLoadOptions<V> = UseCaseOptions & {
+  /** Id and further dimensions: everything that can change the result. */
+  readonly key: CacheKeySpec;
+} & SerializerOption<V>;
+
+/** Further dimensions of a key, by name; an `undefined` one is left out. */
+export type KeyArgs = Readonly<Record<string, KeyScalar>>;
+
+/** A value that has one text form. */
+export type KeyScalar = string | number | bigint | boolean | null | undefined;
+
+/** How the local layer chooses what to evict: least recently used, or scan-resistant. */
+export type LocalPolicy = "lru" | "tinyLfu";
+
+/** Where something failed: never an error's name, class or message. */
+export type MetricErrorKind =
+  | "key_construction"
+  | "config_resolution"
+  | "cache_read"
+  | "cache_write"
+  | "serialization_load"
+  | "serialization_dump"
+  | "compression"
+  | "invalidation"
+  | "fallback"
+  | "unknown";
+
+/** Layer a call reached; `noop` when none was. */
+export type MetricLayer = CacheLayer | "request_local" | "remote_shadow" | "noop";
+
+/** What a serializer produced: text or bytes. */
+export type RedisCachePayload = string | Buffer;
+
+/** What a client is doing about its connection. */
+export type RedisClientStatus = "connecting" | "ready" | "reconnecting" | "closed";
+
+/** The Redis layer, on a client of yours or on one the instance owns. */
+export type RedisConfig = RedisConfigBase &
+  (
+    | {
+        /** A client you own: never connected, drained or closed here. */
+        readonly client: DialCacheRedisClient;
+        readonly url?: undefined;
+      }
+    | {
+        readonly client?: undefined;
+        /** Where the instance's own client connects. Default: environment `REDIS_URL`, else `redis://127.0.0.1:6379`. */
+        readonly url?: string | undefined;
+      }
   );
+
+/** How a sampled comparison of Redis and source ended. */
+export type ShadowValidationOutcome =
+  | "match"
+  | "mismatch"
+  | "superseded"
+  | "filled"
+  | "fill_blocked"
+  | "fill_error"
+  | "redis_error"
+  | "source_error"
+  | "deserialization_error"
+  | "comparison_error"
+  | "confirmation_error"
+  | "timeout"
+  | "dropped";
+
+interface JsonArray<Element> extends ReadonlyArray<JsonForm<Element>> {}
+
+interface RedisConfigBase {
+  /**
+   * How long a call waits for a Redis read before its source runs, in milliseconds: a whole number from 1 to
+   * 2,147,483,647. Required: only the application knows what its callers can wait.
+   */
+  readonly readTimeoutMs: number;
+  /** Serializer of use cases without one of their own. Default `JsonSerializer`. */
+  readonly serializer?: Serializer<unknown> | undefined;
+  /** Default `{ thresholdBytes: 4096, level: 3 }`; `false` turns it off. */
+  readonly compression?: CompressionConfig | false | undefined;
 }
 
-/** The instance or client was closed. */
-export declare class DialCacheClosedError extends DialCacheError {
-  readonly code = "DIALCACHE_CLOSED";
-  constructor(message?: string, options?: ErrorOptions);
+interface UseCaseOptions {
+  /** What kind of id the key holds, such as `user_id`: part of the key, and a metric label. */
+  readonly keyType: string;
+  /** Stable name of what is computed: part of the key, and a metric label. Not `watermark`. */
+  readonly useCase: string;
+  /** Policy of this use case. Default: every layer off. */
+  readonly defaultConfig?: DialCacheKeyConfig | undefined;
+  /** Whether `invalidateRemote()` reaches these entries. Default false; true is not available in this version. */
+  readonly trackForInvalidation?: boolean | undefined;
+  /** Replaces `redis.readTimeoutMs` here, in milliseconds: a whole number from 1 to 2,147,483,647. */
+  readonly redisReadTimeoutMs?: number | undefined;
+  /**
+   * How long the source may take, in milliseconds: a whole number from 1 to 2,147,483,647. Default 60,000; null turns the
+   * deadline off.
+   */
+  readonly fallbackTimeoutMs?: number | null | undefined;
 }
+
+type IsJsonCompatible<V> = unknown extends V ? false : [NonVoid<V>] extends [JsonForm<NonVoid<V>>] ? true : false;
+
+type IsOpaque<T> = (<X>() => X extends T ? 1 : 2) extends <X>() => X extends object ? 1 : 2 ? true : false;
+
+type JsonForm<T> = unknown extends T
+  ? never
+  : T extends JsonPrimitive
+    ? T
+    : T extends bigint | symbol | ((...args: never[]) => unknown) | (abstract new (...args: never[]) => unknown)
+      ? never
+      : T extends readonly (infer Element)[]
+        ? MayBeUndefined<Element> extends true
+          ? never
+          : JsonArray<Element>
+        : IsOpaque<T> extends true
+          ? never
+          : {
+              [Key in keyof T]: JsonMember<T, Key>;
+            };
+
+type JsonMember<T, Key extends keyof T> =
+  {} extends Pick<T, Key>
+    ? JsonForm<Exclude<T[Key], undefined>> | undefined
+    : MayBeUndefined<T[Key]> extends true
+      ? never
+      : JsonForm<T[Key]>;
+
+type JsonPrimitive = string | number | boolean | null;
+
+type MayBeUndefined<T> = undefined extends string ? false : undefined extends T ? true : false;
+
+type NonVoid<V> = Exclude<V, undefined | void>;
+
+type PlainBuffer = ReturnType<typeof Buffer.alloc>;
+
+type SerializerOption<V> =
+  IsJsonCompatible<V> extends true
+    ? {
+        /** Default: `redis.serializer`. */
+        readonly serializer?: Serializer<V> | undefined;
+      }
+    : {
+        /** Required here: JSON cannot carry the result's type. */
+        readonly serializer: Serializer<V>;
+      };
 
 export {};

@@ -1,6 +1,27 @@
 // The public API, generated from lib/testing.ts by `npm run types`. Do not edit.
 /// <reference types="node" />
 
+/** Resolves when no Redis request of this thread's native clients is waited for any more. */
+export declare function idle(): Promise<void>;
+
+/**
+ * Makes instances created from now on ask `clock` for time and timers: deadlines, TTLs, windows and ages. Connection,
+ * response and reconnect budgets stay real. Instances that already exist keep the clock they were created with.
+ *
+ * A function left out is the global one of the moment it is called, so `installClock()` is enough under vitest's,
+ * jest's or sinon's fake timers, whether they are installed before or after this package is loaded.
+ *
+ * @returns A function that takes this clock away again; the one installed before it, or real time, is back.
+ * @throws TypeError when a member is not a function.
+ */
+export declare function installClock(clock?: Partial<Clock>): () => void;
+
+/**
+ * A clock for tests: give it to `installClock()`, then `await clock.advance(50)`.
+ * @throws TypeError or RangeError naming a bad option.
+ */
+export declare function manualClock(options?: ManualClockOptions): ManualClock;
+
 /** Where an instance gets its time and timers from when it is not the real one. */
 export interface Clock {
   /** Monotonic milliseconds, fractions allowed, any origin (zero is a time like any other). */
@@ -14,18 +35,6 @@ export interface Clock {
   /** Calls `fn` soon, without time passing. */
   setImmediate?(fn: () => void): unknown;
 }
-
-/**
- * Makes instances created from now on ask `clock` for time and timers: deadlines, TTLs, windows and ages. Connection,
- * response and reconnect budgets stay real. Instances that already exist keep the clock they were created with.
- *
- * A function left out is the global one of the moment it is called, so `installClock()` is enough under vitest's,
- * jest's or sinon's fake timers, whether they are installed before or after this package is loaded.
- *
- * @returns A function that takes this clock away again; the one installed before it, or real time, is back.
- * @throws TypeError when a member is not a function.
- */
-export declare function installClock(clock?: Partial<Clock>): () => void;
 
 /** A clock that stands still until it is told to move. */
 export interface ManualClock extends Required<Clock> {
@@ -46,14 +55,5 @@ export interface ManualClockOptions {
   /** First answer of `wallNow()`, in milliseconds since the epoch. Default: the real time. */
   readonly wallNow?: number | undefined;
 }
-
-/**
- * A clock for tests: give it to `installClock()`, then `await clock.advance(50)`.
- * @throws TypeError or RangeError naming a bad option.
- */
-export declare function manualClock(options?: ManualClockOptions): ManualClock;
-
-/** Resolves when no Redis request of this thread's native clients is waited for any more. */
-export declare function idle(): Promise<void>;
 
 export {};
