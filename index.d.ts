@@ -958,7 +958,7 @@ interface UseCaseOptions {
   /** Stable name of what is computed: part of the key, and a metric label. Not `watermark`. */
   readonly useCase: string;
   /** Policy of this use case. Default: every layer off. */
-  readonly defaultConfig?: DialCacheKeyConfig | undefined;
+  readonly defaultConfig?: DialCacheKeyConfig | null | undefined;
   /** Whether `invalidateRemote()` reaches these entries. Default false; true is not available in this version. */
   readonly trackForInvalidation?: boolean | undefined;
   /** Replaces `redis.readTimeoutMs` here, in milliseconds: a whole number from 1 to 2,147,483,647. */
@@ -1009,7 +1009,7 @@ type SerializerOption<V> =
   IsJsonCompatible<V> extends true
     ? {
         /** Default: `redis.serializer`. */
-        readonly serializer?: Serializer<V> | undefined;
+        readonly serializer?: Serializer<V> | null | undefined;
       }
     : {
         /** Required here: JSON cannot carry the result's type. */
