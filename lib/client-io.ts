@@ -1,6 +1,5 @@
 import { isSealed, needsSealing, openEnvelope, sealEnvelope } from "./envelope";
 import { DialCacheRedisPayloadError, DialCacheRedisProtocolError } from "./errors";
-import type { RemoteLayer } from "./instance";
 import type {
   DialCacheRedisClient,
   RedisCachePayload,
@@ -8,6 +7,8 @@ import type {
   RedisReadRequest,
   RedisWriteRequest,
 } from "./redis-types";
+import type { RemoteLayer } from "./remote-layer";
+import type { UseCase } from "./use-case";
 
 /** How a read through a caller's client ended, as the engine takes it. */
 export const READ_HIT = 0;
@@ -49,6 +50,14 @@ async function run(
     return;
   }
   read.settle(payload === null ? READ_MISS : READ_HIT, payload);
+}
+
+/** The Redis keys of a flight's value and, when tracked, of its watermark. */
+export function keysOf(useCase: UseCase, flight: number): RedisReadRequest {
+  const { engine } = useCase.instance;
+  const valueKey = engine.valueKey(flight);
+  if (!useCase.tracked) return { valueKey };
+  return { valueKey, watermarkKey: engine.watermarkKey(flight) as string };
 }
 
 /** Writes a serialized value through a caller's client. */

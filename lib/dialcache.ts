@@ -1,7 +1,7 @@
 import { installedClock } from "./clock";
 import { DialCacheContext } from "./context";
 import { UseCaseIsAlreadyRegisteredError } from "./errors";
-import { Instance, type RemoteLayer } from "./instance";
+import { Instance } from "./instance";
 import { invalidate } from "./invalidation";
 import { guardLogger } from "./logger";
 import { guardMetrics } from "./metrics";
@@ -10,6 +10,7 @@ import { integer, MAX_TIMEOUT_MS, optionNames, readOptions, undefinedOr } from "
 import { type ResolvedRedis, resolveCachedOptions, resolveDialCacheOptions, resolveGetOrLoadOptions } from "./options";
 import { type Call, plainCall } from "./plain-call";
 import { nativeOf, RedisClient } from "./redis-client";
+import type { RemoteLayer } from "./remote-layer";
 import type { Awaitable } from "./serializer";
 import { coalescingState, type DialCacheStats, snapshot } from "./stats";
 import type { AnyFunction, CachedFn, CachedOptions, CoalescingState, DialCacheConfig, GetOrLoadOptions } from "./types";

@@ -4,11 +4,11 @@ import { DialCacheClosedError } from "./errors";
 import { expectReply, hub, type Listener } from "./hub";
 import { Invalidations } from "./invalidations";
 import type { DialCacheKey } from "./key";
-import type { Leader } from "./leader";
 import type { Logger } from "./logger";
 import type { GuardedMetrics } from "./metrics";
 import {
   DUE_LINGER,
+  FREED,
   type NativeEngine,
   NUMBER,
   NUMBER_BITS,
@@ -16,23 +16,22 @@ import {
   type Steps,
   stepsOf,
   TIMED_OUT,
+  TIMER,
 } from "./native";
-import type { ResolvedCompression, ResolvedDialCacheOptions } from "./options";
+import type { ResolvedDialCacheOptions } from "./options";
 import { policyOverlay } from "./policy-overlay";
 import { nativeOf } from "./redis-client";
 import type { DialCacheRedisClient } from "./redis-types";
+import type { RemoteLayer } from "./remote-layer";
 import { detached } from "./root";
-import type { Serializer } from "./serializer";
 import { DeadlineTimer } from "./timer";
 
-/** How an instance reaches Redis. */
-export interface RemoteLayer {
-  readonly client: DialCacheRedisClient;
-  /** Whether the engine itself reads and writes, on the native thread. */
-  readonly native: boolean;
-  readonly readTimeoutMs: number;
-  readonly serializer: Serializer<unknown>;
-  readonly compression: ResolvedCompression | undefined;
+/** Who waits for what becomes of a flight. */
+export interface Waiter {
+  /** It is over: see `Reply` in the binding. Called from native callbacks and timers, where no user code may run. */
+  replied(reply: number, value: unknown): void;
+  /** The Redis layer was turned off meanwhile. */
+  closed(error: unknown): void;
 }
 
 /**
@@ -60,8 +59,8 @@ export class Instance implements Listener {
   readonly slots: (Promise<unknown> | undefined)[] = [];
   /** Promises that may be joined, by flight. */
   readonly flights: (Promise<unknown> | undefined)[] = [];
-  /** Leaders that wait, by flight. */
-  readonly waiting: (Leader | undefined)[] = [];
+  /** Who waits, by flight. */
+  readonly waiting: (Waiter | undefined)[] = [];
 
   /** Whether `close()` was called. */
   closed = false;
@@ -133,6 +132,20 @@ export class Instance implements Listener {
   /** Keeps an accepted value where the engine put it. */
   keep(slot: number, value: unknown): void {
     this.slots[slot] = detached(value);
+  }
+
+  /** Does what the engine's answer asks for: keeps a value in the slot it chose, if it chose one. */
+  place(packed: number, value: unknown): void {
+    const slot = packed & NUMBER;
+    if (slot !== NUMBER) this.keep(slot, value);
+    if ((packed & FREED) !== 0) this.dropFreed();
+    if ((packed & TIMER) !== 0) this.syncTimer();
+  }
+
+  /** Nobody joins or wakes a flight any more. Its number may be another's already. */
+  end(flight: number, promise: Promise<unknown>, waiter: Waiter): void {
+    if (this.flights[flight] === promise) this.flights[flight] = undefined;
+    if (this.waiting[flight] === waiter) this.waiting[flight] = undefined;
   }
 
   /** Drops the values of freed slots, which the engine then uses again. */

@@ -1,14 +1,12 @@
-import { type ClientRead, startClientRead, writeThroughClient } from "./client-io";
+import { type ClientRead, keysOf, startClientRead } from "./client-io";
 import { FallbackTimeoutError, RedisReadTimeoutError } from "./errors";
-import type { Instance, RemoteLayer } from "./instance";
+import type { Instance, Waiter } from "./instance";
 import type { MetricLayer } from "./metrics";
 import {
   FAILED,
-  FREED,
   JOINABLE,
   LOAD,
   MISS,
-  NUMBER,
   READ,
   READ_ELSEWHERE,
   READ_REFUSED,
@@ -17,28 +15,20 @@ import {
   SOURCE,
   STALE,
   TIMED_OUT,
-  TIMER,
   WRITE,
-  WRITE_FAILED,
-  WRITTEN,
 } from "./native";
 import type { Call } from "./plain-call";
 import { failureError } from "./redis-client";
-import type { RedisReadRequest } from "./redis-types";
+import type { RemoteLayer } from "./remote-layer";
 import { stackless } from "./stackless";
 import { adopt, isThenable } from "./thenable";
 import type { UseCase } from "./use-case";
+import { WriteBack } from "./write-back";
 
 /** What a leader waits for. Whatever else settles meanwhile is late, and ignored. */
 const NOTHING = 0;
 const READING = 1;
 const SOURCING = 2;
-const WRITING = 3;
-
-/** How a write through a caller's client ended, as the engine takes it. */
-const WRITE_STORED = 0;
-const WRITE_FENCED = 1;
-const WRITE_REJECTED = 2;
 
 const MS_PER_SECOND = 1_000;
 
@@ -46,7 +36,7 @@ const MS_PER_SECOND = 1_000;
  * One leader's call on its way through Redis read, serializer, source and write-back. The engine decides each step; this
  * runs user code, always in continuations of the leader's own call, so that it sees the caller's async context.
  */
-export class Leader {
+export class Leader implements Waiter {
   /** What the caller and every follower get. */
   readonly promise: Promise<unknown>;
   readonly #instance: Instance;
@@ -147,12 +137,17 @@ export class Leader {
 
   #readThroughClient(): void {
     const remote = this.#remote as RemoteLayer;
-    this.#clientRead = startClientRead(remote.client, this.#keys(), this.#useCase.readTimeoutMs, (result, value) => {
-      if (this.#waitsFor !== READING) return;
-      this.#instance.tick();
-      this.replied(this.#instance.steps.readSettled(this.#flight, result), value);
-      this.#instance.syncTimer();
-    });
+    this.#clientRead = startClientRead(
+      remote.client,
+      keysOf(this.#useCase, this.#flight),
+      this.#useCase.readTimeoutMs,
+      (result, value) => {
+        if (this.#waitsFor !== READING) return;
+        this.#instance.tick();
+        this.replied(this.#instance.steps.readSettled(this.#flight, result), value);
+        this.#instance.syncTimer();
+      },
+    );
   }
 
   #afterRead(): void {
@@ -211,7 +206,7 @@ export class Leader {
     const loaded = (value: unknown): void => {
       done();
       this.#instance.tick();
-      this.#place(this.#instance.steps.loaded(this.#flight), value);
+      this.#instance.place(this.#instance.steps.loaded(this.#flight), value);
       this.#end();
       this.#resolve(value);
     };
@@ -269,19 +264,19 @@ export class Leader {
       this.#refused(packed);
       return;
     }
-    this.#place(packed, value);
+    this.#instance.place(packed, value);
     this.#observeSource();
     if ((packed & WRITE) === 0) {
       this.#end();
       this.#resolve(value);
       return;
     }
-    this.#instance.writeBegun();
-    this.#value = value;
     if ((packed & JOINABLE) === 0) this.#instance.flights[this.#flight] = undefined;
-    const write = this.#dump(value);
+    this.#instance.waiting[this.#flight] = undefined;
+    const writeBack = new WriteBack(this.#useCase, this.#remote as RemoteLayer, this.#flight, this.promise, value);
+    writeBack.dump();
     this.#resolve(value);
-    write();
+    writeBack.write();
   }
 
   #fail(error: unknown): void {
@@ -322,115 +317,7 @@ export class Leader {
     if (this.#useCase.recorder.observed) this.#useCase.recorder.fellBack(this.#layer, this.#elapsed());
   }
 
-  /** Keeps a value in the slot the engine chose, if it chose one. */
-  #place(packed: number, value: unknown): void {
-    const slot = packed & NUMBER;
-    if (slot !== NUMBER) this.#instance.keep(slot, value);
-    if ((packed & FREED) !== 0) this.#instance.dropFreed();
-    if ((packed & TIMER) !== 0) this.#instance.syncTimer();
-  }
-
-  /** Starts dumping. What is returned goes on to the write, once the caller has its answer. */
-  #dump(value: unknown): () => void {
-    const { recorder, serializer } = this.#useCase;
-    const since = recorder.observed ? this.#instance.now() : 0;
-    const failed = (error: unknown): void => this.#dumpFailed(error);
-    const done = (payload: unknown): void => {
-      if (recorder.observed) recorder.serialized("dump", (this.#instance.now() - since) / MS_PER_SECOND);
-      try {
-        this.#write(payload);
-      } catch (error) {
-        // Something that only looked like a Buffer.
-        failed(error);
-      }
-    };
-    try {
-      const dumped: unknown = serializer.dump(value);
-      if (!isThenable(dumped)) return () => done(dumped);
-      adopt(dumped).then(done, failed);
-      return () => {};
-    } catch (error) {
-      return () => failed(error);
-    }
-  }
-
-  #dumpFailed(error: unknown): void {
-    this.#instance.tick();
-    this.#instance.steps.dumpFailed(this.#flight);
-    this.#useCase.recorder.error("remote", "serialization_dump");
-    this.#useCase.recorder.warn("a value could not be serialized for Redis, it is not written", error);
-    this.#writeOver();
-  }
-
-  #write(payload: unknown): void {
-    if (typeof payload !== "string" && !(payload instanceof Uint8Array)) {
-      this.#dumpFailed(new TypeError("dump() must return a string or a Buffer"));
-      return;
-    }
-    const remote = this.#remote as RemoteLayer;
-    const { engine } = this.#instance;
-    if (this.#useCase.recorder.observed) this.#useCase.recorder.size(Buffer.byteLength(payload));
-    if (!remote.native) {
-      this.#writeThroughClient(remote, payload);
-      return;
-    }
-    this.#instance.waiting[this.#flight] = this;
-    const failure = engine.write(this.#flight, payload as string | Buffer, this.#instance.wallNow());
-    if (failure !== null) {
-      this.#writeFailed(failureError(failure));
-      return;
-    }
-    this.#instance.requested(false);
-    const value = this.#value;
-    this.#wait(WRITING).then(() => {
-      if (this.#reply === WRITE_FAILED) {
-        this.#writeFailed(failureError(this.#value));
-      } else if (this.#reply === WRITTEN) {
-        this.#place(this.#value as number, value);
-        this.#writeOver();
-      }
-    }, this.#reject);
-  }
-
-  #writeThroughClient(remote: RemoteLayer, payload: string | Uint8Array): void {
-    const { engine, steps } = this.#instance;
-    const request = { ...this.#keys(), cacheTtlMs: engine.remoteTtlMs(this.#flight) };
-    const value = this.#value;
-    const settled = (result: number, over: () => void): void => {
-      this.#instance.tick();
-      this.#place(steps.writeSettled(this.#flight, result), value);
-      over();
-    };
-    writeThroughClient(remote, request, payload).then(
-      (stored) => settled(stored ? WRITE_STORED : WRITE_FENCED, () => this.#writeOver()),
-      (error: unknown) => settled(WRITE_REJECTED, () => this.#writeFailed(error)),
-    );
-  }
-
-  /** The Redis keys of the value and, when tracked, of its watermark. */
-  #keys(): RedisReadRequest {
-    const { engine } = this.#instance;
-    const valueKey = engine.valueKey(this.#flight);
-    if (!this.#useCase.tracked) return { valueKey };
-    return { valueKey, watermarkKey: engine.watermarkKey(this.#flight) as string };
-  }
-
-  #writeFailed(error: unknown): void {
-    this.#useCase.recorder.error("remote", "cache_write");
-    this.#useCase.recorder.warn("the Redis write failed", error);
-    this.#writeOver();
-  }
-
-  #writeOver(): void {
-    this.#end();
-    this.#instance.syncTimer();
-    this.#instance.writeEnded();
-  }
-
-  /** Nobody joins or wakes this leader any more. Its number may be another's already. */
   #end(): void {
-    const { flights, waiting } = this.#instance;
-    if (flights[this.#flight] === this.promise) flights[this.#flight] = undefined;
-    if (waiting[this.#flight] === this) waiting[this.#flight] = undefined;
+    this.#instance.end(this.#flight, this.promise, this);
   }
 }

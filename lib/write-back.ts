@@ -1,0 +1,137 @@
+import { keysOf, writeThroughClient } from "./client-io";
+import type { Instance, Waiter } from "./instance";
+import { STALE, WRITE_FAILED, WRITTEN } from "./native";
+import { failureError } from "./redis-client";
+import type { RemoteLayer } from "./remote-layer";
+import { adopt, isThenable } from "./thenable";
+import type { UseCase } from "./use-case";
+
+/** How a write through a caller's client ended, as the engine takes it. */
+const WRITE_STORED = 0;
+const WRITE_FENCED = 1;
+const WRITE_REJECTED = 2;
+
+const MS_PER_SECOND = 1_000;
+
+/** An accepted value on its way to Redis. No failure of it reaches the caller, who has the value already. */
+export class WriteBack implements Waiter {
+  readonly #instance: Instance;
+  readonly #useCase: UseCase;
+  readonly #remote: RemoteLayer;
+  readonly #flight: number;
+  /** The leader's promise: the flight may still be joined. */
+  readonly #promise: Promise<unknown>;
+  readonly #value: unknown;
+  readonly #since: number;
+  #next: () => void = () => {};
+  #resume: ((reply: number, value: unknown) => void) | undefined;
+
+  constructor(useCase: UseCase, remote: RemoteLayer, flight: number, promise: Promise<unknown>, value: unknown) {
+    this.#instance = useCase.instance;
+    this.#useCase = useCase;
+    this.#remote = remote;
+    this.#flight = flight;
+    this.#promise = promise;
+    this.#value = value;
+    this.#since = useCase.recorder.observed ? useCase.instance.now() : 0;
+    useCase.instance.writeBegun();
+  }
+
+  /** Starts the serializer, before the caller is answered. */
+  dump(): void {
+    const failed = (error: unknown): void => this.#dumpFailed(error);
+    try {
+      const dumped: unknown = this.#useCase.serializer.dump(this.#value);
+      if (isThenable(dumped)) adopt(dumped).then((payload) => this.#dumped(payload), failed);
+      else this.#next = () => this.#dumped(dumped);
+    } catch (error) {
+      this.#next = () => failed(error);
+    }
+  }
+
+  /** Goes on to Redis, once the caller is answered; what an asynchronous serializer makes follows by itself. */
+  write(): void {
+    this.#next();
+  }
+
+  replied(reply: number, value: unknown): void {
+    const resume = this.#resume;
+    if (reply === STALE || resume === undefined) return;
+    this.#resume = undefined;
+    // At once: the next lookup may already be sent to the slot.
+    if (reply === WRITTEN) this.#instance.place(value as number, this.#value);
+    resume(reply, value);
+  }
+
+  /** A write under way goes on: its outcome is counted like any other. */
+  closed(): void {}
+
+  #dumped(payload: unknown): void {
+    const { recorder } = this.#useCase;
+    if (recorder.observed) recorder.serialized("dump", (this.#instance.now() - this.#since) / MS_PER_SECOND);
+    if (typeof payload !== "string" && !(payload instanceof Uint8Array)) {
+      this.#dumpFailed(new TypeError("dump() must return a string or a Buffer"));
+      return;
+    }
+    try {
+      if (recorder.observed) recorder.size(Buffer.byteLength(payload));
+      if (this.#remote.native) this.#writeNatively(payload as string | Buffer);
+      else this.#writeThroughClient(payload);
+    } catch (error) {
+      // Something that only looked like a Buffer.
+      this.#dumpFailed(error);
+    }
+  }
+
+  #dumpFailed(error: unknown): void {
+    this.#instance.tick();
+    this.#instance.steps.dumpFailed(this.#flight);
+    this.#useCase.recorder.error("remote", "serialization_dump");
+    this.#useCase.recorder.warn("a value could not be serialized for Redis, it is not written", error);
+    this.#over();
+  }
+
+  #writeNatively(payload: string | Buffer): void {
+    const { engine, waiting } = this.#instance;
+    waiting[this.#flight] = this;
+    const failure = engine.write(this.#flight, payload, this.#instance.wallNow());
+    if (failure !== null) {
+      this.#failed(failureError(failure));
+      return;
+    }
+    this.#instance.requested(false);
+    // A continuation of the leader's: the native callback must not run what the metrics and the logger do.
+    new Promise<[reply: number, value: unknown]>((resolve) => {
+      this.#resume = (reply, value) => resolve([reply, value]);
+    }).then(([reply, value]) => {
+      if (reply === WRITE_FAILED) this.#failed(failureError(value));
+      else this.#over();
+    });
+  }
+
+  #writeThroughClient(payload: string | Uint8Array): void {
+    const { engine, steps } = this.#instance;
+    const request = { ...keysOf(this.#useCase, this.#flight), cacheTtlMs: engine.remoteTtlMs(this.#flight) };
+    const settled = (result: number, over: () => void): void => {
+      this.#instance.tick();
+      this.#instance.place(steps.writeSettled(this.#flight, result), this.#value);
+      over();
+    };
+    writeThroughClient(this.#remote, request, payload).then(
+      (stored) => settled(stored ? WRITE_STORED : WRITE_FENCED, () => this.#over()),
+      (error: unknown) => settled(WRITE_REJECTED, () => this.#failed(error)),
+    );
+  }
+
+  #failed(error: unknown): void {
+    this.#useCase.recorder.error("remote", "cache_write");
+    this.#useCase.recorder.warn("the Redis write failed", error);
+    this.#over();
+  }
+
+  #over(): void {
+    this.#instance.end(this.#flight, this.#promise, this);
+    this.#instance.syncTimer();
+    this.#instance.writeEnded();
+  }
+}
