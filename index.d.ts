@@ -459,7 +459,7 @@ export interface DialCacheMetricsAdapter {
   disabled(labels: DisabledMetricLabels): void;
   /** A failure of the cache or of the source. */
   error(labels: ErrorMetricLabels): void;
-  /** A call of `invalidateRemote()`. Never in this version. */
+  /** A call of `invalidateRemote()`. */
   invalidation(labels: InvalidationMetricLabels): void;
   /** Time of a lookup: in Redis always, in the in-process layers with `localTimings: true`. */
   observeGet(labels: CacheMetricLabels, seconds: number): void;
