@@ -17,6 +17,7 @@ use napi_derive::napi;
 
 use super::codes::{self, Reply};
 use super::lines::{Addressee, Lines, addressee};
+use super::mailbox::Letter;
 use super::payload::presentable;
 use crate::core::chain::ReadResult;
 use crate::core::engine::WriteResult;
@@ -87,8 +88,8 @@ impl<'env, 'lines> Batch<'env, 'lines> {
     }
 
     /// Tells the engine an event, and adds what JavaScript has to know of it.
-    pub fn add(&mut self, event: Event) -> napi::Result<()> {
-        match event {
+    pub fn add(&mut self, letter: Letter<'_>) -> napi::Result<()> {
+        match letter.event {
             Event::Read { ticket, at, outcome } => {
                 self.lines.release();
                 let (result, payload, failure) = match outcome {
@@ -110,7 +111,9 @@ impl<'env, 'lines> Batch<'env, 'lines> {
                     }
                 };
                 match (payload, failure) {
-                    (Some(payload), _) if reply == Reply::Load as i32 => self.push_payload(target, number, payload),
+                    (Some(payload), _) if reply == Reply::Load as i32 => {
+                        self.push_payload(target, number, payload, letter.text)
+                    }
                     (_, failure) => self.push_failure(target, number, reply, failure),
                 }
             }
@@ -218,10 +221,12 @@ impl<'env, 'lines> Batch<'env, 'lines> {
         self.push_failure(CALL, call, reply as i32, failure)
     }
 
-    fn push_payload(&mut self, target: u32, number: u32, payload: Payload) -> napi::Result<()> {
-        self.bytes += payload.len();
+    /// `text` is the payload's, unless it is in the payload itself.
+    fn push_payload(&mut self, target: u32, number: u32, payload: Payload, text: &str) -> napi::Result<()> {
+        self.bytes += payload.len() + text.len();
         let reply = Reply::Load as i32;
         match presentable(payload) {
+            Payload::Text(empty) if empty.is_empty() => self.push(target, number, reply, text),
             Payload::Text(text) => self.push(target, number, reply, text),
             Payload::Bytes(bytes) => self.push(target, number, reply, BufferSlice::from_data(self.env, bytes)?),
         }

@@ -10,7 +10,8 @@ use napi_derive::napi;
 use super::batch::Batch;
 use super::client::{ClientConfig, NativeClient};
 use super::engine::{EngineConfig, NativeEngine};
-use super::lines::{Lines, Mailbox};
+use super::lines::Lines;
+use super::mailbox::Mailbox;
 use super::wake::{Hold, Wake};
 
 /// Most events handed over in one turn of the event loop, and most payload bytes with them: an
@@ -58,11 +59,11 @@ impl Hub {
     /// After the wake [`Hub::rest`] must follow, or nothing wakes again.
     #[napi(catch_unwind)]
     pub fn drain<'env>(&self, env: &'env Env) -> napi::Result<Array<'env>> {
-        self.lines.collect();
+        let mut letters = self.lines.letters();
         let mut batch = Batch::new(env, &self.lines)?;
         while batch.events() < BATCH_EVENTS && batch.bytes() < BATCH_BYTES {
-            let Some(event) = self.lines.next() else { break };
-            batch.add(event)?;
+            let Some(letter) = letters.next() else { break };
+            batch.add(letter)?;
         }
         Ok(batch.into_array())
     }

@@ -1,65 +1,20 @@
 //! The lines between one environment's JavaScript thread and its I/O thread.
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::cell::{RefCell, RefMut};
 use std::rc::{Rc, Weak};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::cell::EngineCell;
-use super::wake::{Hold, Wake};
+use super::mailbox::{Letters, Mailbox};
+use super::wake::Hold;
 use crate::core::flight::FlightId;
-use crate::remote::{Event, IoThread, Sink, Ticket};
+use crate::remote::{IoThread, Sink, Ticket};
 
 /// The number in the tickets of requests that no engine made.
 pub const NO_ENGINE: u16 = u16::MAX;
 
 const NUMBER_BITS: u32 = 27;
 const GENERATION_BITS: u32 = 21;
-
-/// Events on their way to the JavaScript thread. One wake brings all that are there.
-pub struct Mailbox {
-    events: Mutex<Vec<Event>>,
-    woken: AtomicBool,
-    wake: Wake,
-}
-
-impl Mailbox {
-    /// An empty one that announces its first event with `wake`.
-    pub const fn new(wake: Wake) -> Self {
-        Self {
-            events: Mutex::new(Vec::new()),
-            woken: AtomicBool::new(false),
-            wake,
-        }
-    }
-
-    /// Everything that is there. What comes from now on wakes nobody before [`Mailbox::rest`].
-    fn take(&self) -> Vec<Event> {
-        std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Lets the next event wake again, unless some are there already: then false.
-    ///
-    /// The flag goes down while the queue is locked: an event that comes in between wakes once too
-    /// often rather than never.
-    fn rest(&self) -> bool {
-        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        if events.is_empty() {
-            self.woken.store(false, Ordering::SeqCst);
-        }
-        events.is_empty()
-    }
-}
-
-impl Sink for Mailbox {
-    fn deliver(&self, event: Event) {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
-        if !self.woken.swap(true, Ordering::SeqCst) {
-            self.wake.call();
-        }
-    }
-}
 
 /// What a ticket stands for.
 pub enum Addressee {
@@ -81,7 +36,8 @@ pub struct Lines {
     mailbox: Arc<Mailbox>,
     io: IoThread,
     engines: RefCell<Vec<Weak<EngineCell>>>,
-    backlog: RefCell<VecDeque<Event>>,
+    /// Letters that were fetched and are not read yet.
+    letters: RefCell<Letters>,
     hold: Hold,
 }
 
@@ -93,7 +49,7 @@ impl Lines {
             mailbox,
             io,
             engines: RefCell::default(),
-            backlog: RefCell::default(),
+            letters: RefCell::default(),
             hold,
         }
     }
@@ -136,14 +92,13 @@ impl Lines {
         self.hold.count()
     }
 
-    /// The next event, oldest first.
-    pub fn next(&self) -> Option<Event> {
-        self.backlog.borrow_mut().pop_front()
-    }
-
-    /// Brings in what the I/O thread has posted.
-    pub fn collect(&self) {
-        self.backlog.borrow_mut().extend(self.mailbox.take());
+    /// Letters to read: those that are left over, or else what the I/O thread has posted.
+    pub fn letters(&self) -> RefMut<'_, Letters> {
+        let mut letters = self.letters.borrow_mut();
+        if letters.is_empty() {
+            self.mailbox.fetch(&mut letters);
+        }
+        letters
     }
 
     /// Whether nothing is left over and nothing has come: then the next event wakes, and only then.
@@ -152,7 +107,7 @@ impl Lines {
     /// function again up to a thousand times before timers and sockets have their turn, so one that
     /// is woken during each of its calls keeps them waiting for seconds.
     pub fn rest(&self) -> bool {
-        self.backlog.borrow().is_empty() && self.mailbox.rest()
+        self.letters.borrow().is_empty() && self.mailbox.rest()
     }
 }
 

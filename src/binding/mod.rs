@@ -14,6 +14,7 @@ mod envelope;
 mod figures;
 mod hub;
 mod lines;
+mod mailbox;
 mod payload;
 mod policy;
 mod raw;
