@@ -12,6 +12,7 @@ pub mod local;
 pub mod metrics;
 pub mod policy;
 pub mod ramp;
+pub mod watermark;
 mod zstd_codec;
 
 /// Nanoseconds on a monotonic clock whose zero is nobody's business.
