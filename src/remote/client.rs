@@ -13,8 +13,6 @@ use super::pending::{Class, Pending};
 use super::shared::Shared;
 use super::stats::Stats;
 
-const TRACKED: RemoteError = RemoteError::unsupported("tracked keys are not available in this version");
-
 /// Whose business the envelope of a binary payload is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Envelope {
@@ -97,10 +95,8 @@ impl Client {
     /// # Errors
     /// When it fails at once: no event follows.
     pub fn read(&self, ticket: Ticket, request: ReadRequest) -> Result<(), RemoteError> {
-        if request.watermark_key.is_some() {
-            return Err(TRACKED);
-        }
-        let pending = self.admit(ticket, Class::Read, request.value_key.len())?;
+        let bytes = request.value_key.len() + request.watermark_key.as_ref().map_or(0, String::len);
+        let pending = self.admit(ticket, Class::Read, bytes)?;
         self.push(Job::Read(pending, request))
     }
 
@@ -110,20 +106,24 @@ impl Client {
     /// # Errors
     /// When it fails at once: no event follows.
     pub fn write(&self, ticket: Ticket, request: WriteRequest) -> Result<(), RemoteError> {
-        if request.watermark_key.is_some() {
-            return Err(TRACKED);
-        }
-        let bytes = request.value_key.len() + request.payload.len();
+        let bytes =
+            request.value_key.len() + request.watermark_key.as_ref().map_or(0, String::len) + request.payload.len();
         let pending = self.admit(ticket, Class::Write, bytes)?;
         self.push(Job::Write(pending, request))
     }
 
-    /// Raises a watermark: [`Event::Invalidate`](super::Event::Invalidate).
+    /// Raises a watermark: [`Event::Invalidate`](super::Event::Invalidate). Waits up to
+    /// `response_timeout` for a connection, and is tried once more when that ends before the reply.
+    /// The budgets, which reads may have used up, do not concern it.
     ///
     /// # Errors
-    /// When it fails at once: no event follows.
-    pub fn invalidate(&self, _ticket: Ticket, _request: InvalidateRequest) -> Result<(), RemoteError> {
-        Err(TRACKED)
+    /// When the client is closed: no event follows.
+    pub fn invalidate(&self, ticket: Ticket, request: InvalidateRequest) -> Result<(), RemoteError> {
+        if self.0.shared.is_closed() {
+            return Err(RemoteError::closed());
+        }
+        let pending = Pending::uncounted(&self.0.shared, ticket, Class::Invalidate);
+        self.push(Job::Invalidate(pending, request))
     }
 
     /// Waits for a connection, for at most `limit`: [`Event::Ready`](super::Event::Ready).

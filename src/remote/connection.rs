@@ -10,6 +10,7 @@ use redis::{Cmd, RedisError, Value};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use super::error::RemoteError;
+use super::scripts::{self, Call};
 use super::stream::Activity;
 
 /// Bytes of writes handed to the multiplexer at once. It keeps a command twice until the reply, so
@@ -44,16 +45,49 @@ impl Connection {
     /// answers it too. Must not be dropped before: the command would go on occupying the
     /// connection unseen.
     pub async fn send(&self, command: &Cmd) -> Result<Value, RemoteError> {
+        checked(self.reply(command).await?)
+    }
+
+    /// Runs a script, and sends it in full to a server that does not know it.
+    pub async fn run(&self, call: &Call) -> Result<Value, RemoteError> {
+        let reply = self.reply(&call.by_hash()).await?;
+        if scripts::is_unknown(&reply) {
+            return self.send(&call.in_full()).await;
+        }
+        checked(reply)
+    }
+
+    /// Sends several commands that nothing comes between, and returns their replies, errors
+    /// included. As [`Connection::send`] otherwise.
+    pub async fn replies<const N: usize>(&self, commands: [Cmd; N]) -> Result<[Value; N], RemoteError> {
+        let mut pipeline = redis::Pipeline::with_capacity(N);
+        for command in commands {
+            pipeline.add_command(command);
+        }
+        self.count_in();
+        let replies = self.multiplexer.clone().send_packed_commands(&pipeline, 0, N).await;
+        self.count_out();
+        replies
+            .map_err(|error| self.failure(&error))?
+            .try_into()
+            .map_err(|_| RemoteError::protocol())
+    }
+
+    /// Sends one command and returns its reply, be it an error.
+    pub async fn reply(&self, command: &Cmd) -> Result<Value, RemoteError> {
         self.count_in();
         let reply = self.multiplexer.clone().send_packed_command(command).await;
         self.count_out();
-        match reply {
-            Ok(Value::ServerError(error)) => Err(RemoteError::server(&error)),
-            Ok(value) => Ok(value),
+        reply.map_err(|error| self.failure(&error))
+    }
+
+    fn failure(&self, error: &RedisError) -> RemoteError {
+        if is_unreadable(error) && !self.activity.has_ended() {
             // The parser's error goes to the oldest command alone; the others and the supervisor
             // only hear of the connection's end. A reply cut short is unreadable too.
-            Err(error) if is_unreadable(&error) && !self.activity.has_ended() => Err(RemoteError::protocol()),
-            Err(_) => Err(self.end_reason()),
+            RemoteError::protocol()
+        } else {
+            self.end_reason()
         }
     }
 
@@ -106,6 +140,14 @@ impl Connection {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Instant>> {
         self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An error reply as a failure.
+pub(super) fn checked(reply: Value) -> Result<Value, RemoteError> {
+    match reply {
+        Value::ServerError(error) => Err(RemoteError::server(&error)),
+        reply => Ok(reply),
     }
 }
 

@@ -35,6 +35,9 @@ pub enum ErrorKind {
     Server,
     /// The stored value has an encoding this version does not know.
     Encoding,
+    /// A tracked value was gone before it could be stamped: another write of the same key came
+    /// between, or it was deleted or evicted.
+    PlaceholderLost,
     /// `maxPending` or `maxPendingBytes` is used up.
     Overloaded,
     /// The client was closed.
@@ -61,6 +64,7 @@ impl ErrorKind {
             Self::Protocol => "protocol",
             Self::Server => "server",
             Self::Encoding => "encoding",
+            Self::PlaceholderLost => "placeholder_lost",
             Self::Overloaded => "overloaded",
             Self::Closed => "closed",
             Self::Unsupported => "unsupported",
@@ -124,6 +128,19 @@ impl RemoteError {
         Self::fixed(ErrorKind::Protocol, "the server's answer is not the Redis protocol")
     }
 
+    /// Well-formed, but not an answer to what was asked.
+    pub(super) const fn unexpected_reply() -> Self {
+        Self::fixed(ErrorKind::Protocol, "the server's answer is none this command has")
+    }
+
+    pub(super) const fn placeholder_lost() -> Self {
+        Self::fixed(
+            ErrorKind::PlaceholderLost,
+            "the value was overwritten, deleted or evicted before it was stamped",
+        )
+    }
+
+    #[cfg(not(unix))]
     pub(super) const fn unsupported(message: &'static str) -> Self {
         Self::fixed(ErrorKind::Unsupported, message)
     }

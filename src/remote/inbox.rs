@@ -5,16 +5,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::client::{ReadRequest, WriteRequest};
+use super::client::{InvalidateRequest, ReadRequest, WriteRequest};
 use super::pending::Pending;
 use super::shared::Shared;
-use super::{read, ready, supervisor, write};
+use super::{invalidate, read, ready, supervisor, write};
 
 /// Something for the I/O thread to do.
 pub(super) enum Job {
     Connect(Arc<Shared>),
     Read(Pending, ReadRequest),
     Write(Pending, WriteRequest),
+    Invalidate(Pending, InvalidateRequest),
     Ready(Pending, Option<std::time::Duration>),
     Close(Arc<Shared>),
 }
@@ -23,7 +24,10 @@ impl Job {
     /// Gives back what a job holds when it was not accepted.
     fn forget(self) {
         match self {
-            Self::Read(pending, _) | Self::Write(pending, _) | Self::Ready(pending, _) => {
+            Self::Read(pending, _)
+            | Self::Write(pending, _)
+            | Self::Invalidate(pending, _)
+            | Self::Ready(pending, _) => {
                 pending.forget();
             }
             Self::Connect(_) | Self::Close(_) => {}
@@ -35,6 +39,7 @@ impl Job {
             Self::Connect(client) => drop(tokio::spawn(supervisor::run(client))),
             Self::Read(pending, request) => drop(tokio::spawn(read::run(pending, request))),
             Self::Write(pending, request) => drop(tokio::spawn(write::run(pending, request))),
+            Self::Invalidate(pending, request) => drop(tokio::spawn(invalidate::run(pending, request))),
             Self::Ready(pending, limit) => drop(tokio::spawn(ready::run(pending, limit))),
             Self::Close(client) => client.closed(),
         }

@@ -13,6 +13,7 @@ use super::shared::Shared;
 pub(super) enum Class {
     Read,
     Write,
+    Invalidate,
     Ready,
 }
 
@@ -118,6 +119,15 @@ impl Pending {
         self.answer(Event::Write { ticket, at, outcome });
     }
 
+    /// Ends an invalidation.
+    pub fn finish_invalidate(mut self, outcome: Result<(), RemoteError>) {
+        if let Err(error) = &outcome {
+            self.client.command_failed(error);
+        }
+        let (ticket, at) = (self.ticket, Instant::now());
+        self.answer(Event::Invalidate { ticket, at, outcome });
+    }
+
     /// Ends a wait for a connection.
     pub fn finish_ready(mut self, outcome: Result<(), RemoteError>) {
         let ticket = self.ticket;
@@ -158,6 +168,11 @@ impl Drop for Pending {
                         outcome: ReadOutcome::Failed(error),
                     },
                     Class::Write => Event::Write {
+                        ticket,
+                        at,
+                        outcome: Err(error),
+                    },
+                    Class::Invalidate => Event::Invalidate {
                         ticket,
                         at,
                         outcome: Err(error),

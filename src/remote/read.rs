@@ -3,11 +3,12 @@
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use redis::Value;
+use redis::{Cmd, Value};
 
 use crate::core::envelope::{self, OpenOutcome, Opened, Payload};
 use crate::core::error::FrameError;
 use crate::core::frame::{self, Encoding, HEADER_BYTES};
+use crate::core::watermark;
 
 use super::client::{Envelope, ReadRequest};
 use super::error::{ErrorKind, RemoteError};
@@ -43,8 +44,7 @@ pub(super) async fn run(mut pending: Pending, request: ReadRequest) {
         return pending.finish_due();
     }
 
-    let mut command = redis::cmd("GET");
-    command.arg(&request.value_key);
+    let command = command(&request);
     let mut reply = pin!(connection.send(&command));
     let reply = tokio::select! {
         biased;
@@ -52,12 +52,12 @@ pub(super) async fn run(mut pending: Pending, request: ReadRequest) {
         () = &mut due => {
             pending.due();
             let reply = reply.await;
-            record_late(&client, deadline, &reply.and_then(|reply| Found::new(reply, request.envelope)));
+            record_late(&client, deadline, &reply.and_then(|reply| Found::new(reply, &request)));
             return;
         }
     };
 
-    let found = match reply.and_then(|reply| Found::new(reply, request.envelope)) {
+    let found = match reply.and_then(|reply| Found::new(reply, &request)) {
         Ok(Some(found)) => found,
         other => {
             let at = Instant::now();
@@ -99,6 +99,22 @@ pub(super) async fn run(mut pending: Pending, request: ReadRequest) {
     pending.finish_read(at, ReadOutcome::Hit(opened));
 }
 
+/// A value and its watermark are read at one moment, or an invalidation could fall between.
+fn command(request: &ReadRequest) -> Cmd {
+    match &request.watermark_key {
+        None => {
+            let mut get = redis::cmd("GET");
+            get.arg(&request.value_key);
+            get
+        }
+        Some(watermark_key) => {
+            let mut mget = redis::cmd("MGET");
+            mget.arg(&request.value_key).arg(watermark_key);
+            mget
+        }
+    }
+}
+
 async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -123,6 +139,14 @@ fn record_late(client: &Shared, deadline: Option<Instant>, outcome: &Result<Opti
     }
 }
 
+fn text(reply: Value) -> Result<Option<Vec<u8>>, RemoteError> {
+    match reply {
+        Value::Nil => Ok(None),
+        Value::BulkString(raw) => Ok(Some(raw)),
+        _ => Err(RemoteError::unexpected_reply()),
+    }
+}
+
 /// A frame that may be served, its envelope still closed.
 struct Found {
     created_at_ms: u64,
@@ -133,13 +157,26 @@ struct Found {
 }
 
 impl Found {
-    fn new(reply: Value, envelope: Envelope) -> Result<Option<Self>, RemoteError> {
-        let mut raw = match reply {
-            Value::Nil => return Ok(None),
-            Value::BulkString(raw) => raw,
-            _ => return Err(RemoteError::protocol()),
+    fn new(reply: Value, request: &ReadRequest) -> Result<Option<Self>, RemoteError> {
+        match (reply, &request.watermark_key) {
+            (Value::Array(pair), Some(_)) => {
+                let [value, watermark] = pair.try_into().map_err(|_| RemoteError::unexpected_reply())?;
+                let watermark = text(watermark)?;
+                Self::decode(value, request.envelope, |created_at_ms| {
+                    watermark::admits(watermark.as_deref(), created_at_ms)
+                })
+            }
+            (value, None) => Self::decode(value, request.envelope, |_| true),
+            _ => Err(RemoteError::unexpected_reply()),
+        }
+    }
+
+    fn decode(value: Value, envelope: Envelope, admits: impl FnOnce(u64) -> bool) -> Result<Option<Self>, RemoteError> {
+        let Some(mut raw) = text(value)? else {
+            return Ok(None);
         };
         let (created_at_ms, encoding) = match frame::decode(&raw) {
+            Ok(frame) if !admits(frame.created_at_ms) => return Ok(None),
             Ok(frame) => (frame.created_at_ms, frame.encoding),
             Err(FrameError::Miss(_)) => return Ok(None),
             Err(FrameError::UnknownEncoding(_)) => {

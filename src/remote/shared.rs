@@ -105,14 +105,22 @@ impl Shared {
     /// Keeps a command's own failure as the last one. Failures that only pass on the connection's
     /// must not hide its reason.
     pub fn command_failed(&self, error: &RemoteError) {
-        use ErrorKind::{Encoding, Internal, Protocol, Server};
-        if matches!(error.kind, Encoding | Internal | Protocol | Server) {
+        use ErrorKind::{Encoding, Internal, PlaceholderLost, Protocol, Server};
+        if matches!(error.kind, Encoding | Internal | PlaceholderLost | Protocol | Server) {
             lock(&self.counted).last_failure = Some(error.clone());
         }
     }
 
     pub fn last_failure(&self) -> Option<RemoteError> {
         lock(&self.counted).last_failure.clone()
+    }
+
+    /// Why a request that waited for a connection did not get one.
+    pub fn not_connected(&self) -> RemoteError {
+        match self.last_failure() {
+            Some(reason) => reason.not_connected(),
+            None => RemoteError::fixed(ErrorKind::Disconnected, "not connected to Redis yet"),
+        }
     }
 
     pub fn record_late_hit(&self, late: Duration) {

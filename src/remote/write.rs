@@ -1,17 +1,22 @@
 //! Writing a value.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::time::Instant;
 
 use redis::{Cmd, Value};
 
 use crate::core::envelope::{self, SealOutcome, Sealed};
 use crate::core::frame::{self, HEADER_BYTES};
+use crate::core::watermark::Stamp;
 
 use super::client::{Envelope, WriteRequest};
+use super::connection::{Connection, checked};
 use super::error::RemoteError;
 use super::event::Written;
 use super::pending::Pending;
 use super::read::INLINE_BYTES;
+use super::scripts::{self, Call, STAMP};
 
 /// Levels from here on take long even for a payload that is not big.
 const SLOW_LEVEL: i32 = 10;
@@ -30,19 +35,48 @@ pub(super) async fn run(pending: Pending, request: WriteRequest) {
 async fn write(pending: &Pending, request: WriteRequest) -> Result<Written, RemoteError> {
     let connection = pending.client().link.connection().await?;
     let _window = connection.write_window(request.payload.len()).await?;
-    let (command, mut written) = if is_slow(&request) {
+    let (prepared, mut written) = if is_slow(&request) {
         tokio::task::spawn_blocking(move || prepare(request))
             .await
             .map_err(|_| RemoteError::internal("compression failed, which is a bug"))?
     } else {
         prepare(request)
     };
-    match connection.send(&command).await? {
-        Value::Okay => {
-            written.accepted = true;
-            Ok(written)
-        }
-        _ => Err(RemoteError::protocol()),
+    written.accepted = match prepared {
+        Prepared::Untracked(set) => is_stored(&connection.send(&set).await?)?,
+        Prepared::Tracked { placeholder, stamp } => set_and_stamp(&connection, placeholder, &stamp).await?,
+    };
+    Ok(written)
+}
+
+/// Stores a placeholder and makes it servable. Both go out together, so no round trip lies between
+/// them; the payload is sent once, whatever becomes of the stamp.
+async fn set_and_stamp(connection: &Connection, placeholder: Cmd, stamp: &Call) -> Result<bool, RemoteError> {
+    let [set, mut stamped] = connection.replies([placeholder, stamp.by_hash()]).await?;
+    is_stored(&checked(set)?)?;
+    if scripts::is_unknown(&stamped) {
+        stamped = connection.reply(&stamp.in_full()).await?;
+    }
+    is_accepted(&checked(stamped)?)
+}
+
+fn is_stored(reply: &Value) -> Result<bool, RemoteError> {
+    match reply {
+        Value::Okay => Ok(true),
+        _ => Err(RemoteError::unexpected_reply()),
+    }
+}
+
+fn is_accepted(reply: &Value) -> Result<bool, RemoteError> {
+    let stamp = match reply {
+        Value::Int(reply) => Stamp::from_reply(*reply),
+        _ => None,
+    };
+    match stamp {
+        Some(Stamp::Stamped) => Ok(true),
+        Some(Stamp::Barred) => Ok(false),
+        Some(Stamp::PlaceholderLost) => Err(RemoteError::placeholder_lost()),
+        None => Err(RemoteError::unexpected_reply()),
     }
 }
 
@@ -54,7 +88,13 @@ fn is_slow(request: &WriteRequest) -> bool {
         })
 }
 
-fn prepare(request: WriteRequest) -> (Cmd, Written) {
+/// The commands of a write.
+enum Prepared {
+    Untracked(Cmd),
+    Tracked { placeholder: Cmd, stamp: Call },
+}
+
+fn prepare(request: WriteRequest) -> (Prepared, Written) {
     let payload_bytes = request.payload.len();
     let started = Instant::now();
     let sealed = match request.envelope {
@@ -66,8 +106,12 @@ fn prepare(request: WriteRequest) -> (Cmd, Written) {
         },
     };
     let seal_time = started.elapsed();
+    let nonce = random_nonce();
     let mut framed = Vec::with_capacity(HEADER_BYTES + sealed.payload.len());
-    frame::encode(request.created_at_ms, &sealed.payload, &mut framed);
+    match request.watermark_key {
+        None => frame::encode(request.created_at_ms, &sealed.payload, &mut framed),
+        Some(_) => frame::encode_placeholder(nonce, &sealed.payload, &mut framed),
+    }
     let written = Written {
         accepted: false,
         sealed: sealed.outcome,
@@ -76,11 +120,23 @@ fn prepare(request: WriteRequest) -> (Cmd, Written) {
         seal_time,
     };
     drop(sealed);
-    let mut command = redis::cmd("SET");
-    command
-        .arg(&request.value_key)
-        .arg(&framed)
-        .arg("PX")
-        .arg(request.ttl_ms);
-    (command, written)
+    let mut set = redis::cmd("SET");
+    set.arg(&request.value_key).arg(&framed).arg("PX").arg(request.ttl_ms);
+    let prepared = match request.watermark_key {
+        None => Prepared::Untracked(set),
+        Some(watermark_key) => Prepared::Tracked {
+            placeholder: set,
+            stamp: Call {
+                script: &STAMP,
+                keys: vec![request.value_key, watermark_key],
+                arguments: vec![nonce.to_vec(), request.ttl_ms.to_string().into_bytes()],
+            },
+        },
+    };
+    (prepared, written)
+}
+
+/// Tells this write's placeholder from any other: a fresh `RandomState` is randomly seeded.
+fn random_nonce() -> [u8; 8] {
+    RandomState::new().hash_one(0_u8).to_be_bytes()
 }

@@ -11,4 +11,6 @@ mod liveness;
 mod starting;
 mod support;
 mod tls;
+mod tracked;
 mod values;
+mod watermarks;

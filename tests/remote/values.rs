@@ -1,7 +1,7 @@
 //! What is written is what is read.
 
 use dialcache_native::core::envelope::{Compression, OpenOutcome, Payload, SealOutcome};
-use dialcache_native::remote::{Envelope, ErrorKind, Event, InvalidateRequest, ReadOutcome, ReadRequest, WriteRequest};
+use dialcache_native::remote::{Envelope, ErrorKind, Event, ReadOutcome, ReadRequest, WriteRequest};
 use redis::Commands;
 
 use crate::support::{Harness, PATIENCE, Server, read, text, write};
@@ -117,29 +117,6 @@ fn an_error_reply_is_a_failure_with_redis_own_words() {
     client.write(2, write("key", text("value"))).unwrap();
     let error = harness.written(2).unwrap_err();
     assert!(error.to_string().starts_with("OOM "), "{error}");
-}
-
-#[test]
-fn tracked_requests_are_refused_at_once() {
-    let server = Server::start();
-    let (mut harness, client) = Harness::connected(&server.url());
-    let watermark_key = Some(String::from("{k}#watermark"));
-    let mut reading = read("{k}", None);
-    reading.watermark_key.clone_from(&watermark_key);
-    let mut writing = write("{k}", text("value"));
-    writing.watermark_key = watermark_key;
-    let invalidating = InvalidateRequest {
-        watermark_key: String::from("{k}#watermark"),
-        future_buffer_ms: 0,
-    };
-    for outcome in [
-        client.read(1, reading),
-        client.write(2, writing),
-        client.invalidate(3, invalidating),
-    ] {
-        assert_eq!(outcome.unwrap_err().kind, ErrorKind::Unsupported);
-    }
-    harness.expect_silence();
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use dialcache_native::core::envelope::Payload;
 use dialcache_native::remote::{
-    Client, Envelope, Event, Hit, IoThread, Options, ReadOutcome, ReadRequest, RemoteError, Sink, Status, Ticket,
-    WriteRequest, Written,
+    Client, Envelope, Event, Hit, InvalidateRequest, IoThread, Options, ReadOutcome, ReadRequest, RemoteError, Sink,
+    Status, Ticket, WriteRequest, Written,
 };
 
 use super::{PATIENCE, QUIET};
@@ -94,6 +94,13 @@ impl Harness {
         }
     }
 
+    pub fn invalidated(&mut self, ticket: Ticket) -> Result<(), RemoteError> {
+        match self.end_of(ticket) {
+            Event::Invalidate { outcome, .. } => outcome,
+            other => panic!("expected an invalidation's end, got {other:?}"),
+        }
+    }
+
     pub fn ready(&mut self, ticket: Ticket) -> Result<(), RemoteError> {
         match self.end_of(ticket) {
             Event::Ready { outcome, .. } => outcome,
@@ -170,6 +177,34 @@ pub fn read(key: &str, deadline: Option<Duration>) -> ReadRequest {
         envelope: Envelope::Ours,
         deadline: deadline.map(|wait| Instant::now() + wait),
     }
+}
+
+/// A read of one use case of a tracked identity.
+pub fn tracked(id: &str, use_case: &str, deadline: Option<Duration>) -> ReadRequest {
+    ReadRequest {
+        watermark_key: Some(watermark_key(id)),
+        ..read(&format!("{{{id}}}#{use_case}"), deadline)
+    }
+}
+
+/// A tracked write for a minute.
+pub fn tracked_write(id: &str, use_case: &str, payload: Payload) -> WriteRequest {
+    WriteRequest {
+        watermark_key: Some(watermark_key(id)),
+        created_at_ms: 0,
+        ..write(&format!("{{{id}}}#{use_case}"), payload)
+    }
+}
+
+pub fn invalidation(id: &str, future_buffer_ms: u64) -> InvalidateRequest {
+    InvalidateRequest {
+        watermark_key: watermark_key(id),
+        future_buffer_ms,
+    }
+}
+
+fn watermark_key(id: &str) -> String {
+    format!("{{{id}}}#watermark")
 }
 
 /// An untracked write for a minute.

@@ -5,7 +5,7 @@ mod process;
 mod server;
 mod socket;
 
-pub use harness::{Harness, read, text, write};
+pub use harness::{Harness, invalidation, read, text, tracked, tracked_write, write};
 pub use process::{resident_bytes, thread_names};
 pub use server::Server;
 pub use socket::{Peer, Script};
