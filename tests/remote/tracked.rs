@@ -327,22 +327,22 @@ fn a_tracked_read_needs_a_pair() {
 #[test]
 fn an_invalidation_waits_for_a_connection_and_says_when_there_is_none() {
     let mut server = Server::start();
-    let options = Options {
+    let waiting = |response_timeout| Options {
         url: server.url(),
-        response_timeout: Duration::from_millis(400),
+        response_timeout,
         ..Options::default()
     };
-    let (mut harness, client) = Harness::connected_with(options);
+    let (mut harness, patient) = Harness::connected_with(waiting(PATIENCE));
+    let hasty = harness.io.connect(waiting(Duration::from_millis(100))).unwrap();
+    harness.expect_status(Status::Ready);
     server.kill();
     harness.expect_status(Status::Reconnecting);
-    client.invalidate(1, invalidation("id", 0)).unwrap();
-    let error = harness.invalidated(1).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Disconnected);
-
-    // Two tries wait twice as long as the server is away.
-    client.invalidate(2, invalidation("id", 0)).unwrap();
+    harness.expect_status(Status::Reconnecting);
+    patient.invalidate(1, invalidation("id", 0)).unwrap();
+    hasty.invalidate(2, invalidation("id", 0)).unwrap();
+    assert_eq!(harness.invalidated(2).unwrap_err().kind, ErrorKind::Disconnected);
     server.launch();
-    harness.invalidated(2).unwrap();
+    harness.invalidated(1).unwrap();
     assert!(server.connection().exists::<_, bool>(WATERMARK).unwrap());
 }
 
