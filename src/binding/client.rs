@@ -258,6 +258,7 @@ impl NativeClient {
 
 fn options(config: ClientConfig) -> Options {
     Options {
+        nodes: Vec::new(),
         url: config.url,
         tls: config.tls.map(|tls| TlsOptions {
             ca: tls.ca.map(|ca| ca.to_vec()),

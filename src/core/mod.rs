@@ -12,6 +12,7 @@ pub mod local;
 pub mod metrics;
 pub mod policy;
 pub mod ramp;
+pub mod slot;
 pub mod watermark;
 mod zstd_codec;
 

@@ -95,8 +95,8 @@ impl Client {
     /// # Errors
     /// When it fails at once: no event follows.
     pub fn read(&self, ticket: Ticket, request: ReadRequest) -> Result<(), RemoteError> {
-        let bytes = request.value_key.len() + request.watermark_key.as_ref().map_or(0, String::len);
-        let pending = self.admit(ticket, Class::Read, bytes)?;
+        let (value, watermark) = (&request.value_key, request.watermark_key.as_deref());
+        let pending = self.admit(ticket, Class::Read, value, watermark, 0)?;
         self.push(Job::Read(pending, request))
     }
 
@@ -106,9 +106,8 @@ impl Client {
     /// # Errors
     /// When it fails at once: no event follows.
     pub fn write(&self, ticket: Ticket, request: WriteRequest) -> Result<(), RemoteError> {
-        let bytes =
-            request.value_key.len() + request.watermark_key.as_ref().map_or(0, String::len) + request.payload.len();
-        let pending = self.admit(ticket, Class::Write, bytes)?;
+        let (value, watermark) = (&request.value_key, request.watermark_key.as_deref());
+        let pending = self.admit(ticket, Class::Write, value, watermark, request.payload.len())?;
         self.push(Job::Write(pending, request))
     }
 
@@ -162,16 +161,21 @@ impl Client {
         self.0.shared.stats()
     }
 
-    fn admit(&self, ticket: Ticket, class: Class, bytes: usize) -> Result<Pending, RemoteError> {
-        match self.status() {
-            Status::Closed => Err(RemoteError::closed()),
-            Status::Reconnecting => match self.0.shared.link.now() {
-                Some(Err(error)) => Err(error),
-                // Connected just now.
-                _ => Pending::admit(&self.0.shared, ticket, class, bytes),
-            },
-            Status::Connecting | Status::Ready => Pending::admit(&self.0.shared, ticket, class, bytes),
+    fn admit(
+        &self,
+        ticket: Ticket,
+        class: Class,
+        value_key: &str,
+        watermark_key: Option<&str>,
+        payload_bytes: usize,
+    ) -> Result<Pending, RemoteError> {
+        let shared = &self.0.shared;
+        if shared.is_closed() {
+            return Err(RemoteError::closed());
         }
+        let budget = shared.place(value_key, watermark_key)?;
+        let bytes = value_key.len() + watermark_key.map_or(0, str::len) + payload_bytes;
+        Pending::admit(shared, budget, ticket, class, bytes)
     }
 
     fn push(&self, job: Job) -> Result<(), RemoteError> {

@@ -28,10 +28,14 @@ const MULTIPLEXER_QUEUE: usize = 1024;
 const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
 /// Makes one attempt, inside `connect_timeout`.
-pub(super) async fn connect(client: &Shared, resolver: &mut Resolver) -> Result<(Connection, Driver), RemoteError> {
+pub(super) async fn connect(
+    client: &Shared,
+    endpoint: &Endpoint,
+    resolver: &mut Resolver,
+) -> Result<(Connection, Driver), RemoteError> {
     let limit = client.settings.connect_timeout;
     let phase = Phase::default();
-    match tokio::time::timeout(limit, attempt(client, resolver, &phase)).await {
+    match tokio::time::timeout(limit, attempt(client, endpoint, resolver, &phase)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(RemoteError::new(
             ErrorKind::Timeout,
@@ -71,9 +75,14 @@ impl Phase {
     }
 }
 
-async fn attempt(client: &Shared, resolver: &mut Resolver, phase: &Phase) -> Result<(Connection, Driver), RemoteError> {
+async fn attempt(
+    client: &Shared,
+    endpoint: &Endpoint,
+    resolver: &mut Resolver,
+    phase: &Phase,
+) -> Result<(Connection, Driver), RemoteError> {
     let settings = &client.settings;
-    let socket = open(settings, resolver, phase).await?;
+    let socket = open(settings, endpoint, resolver, phase).await?;
     let asked;
     let credentials = match &settings.login {
         Login::Anonymous => None,
@@ -110,8 +119,13 @@ async fn attempt(client: &Shared, resolver: &mut Resolver, phase: &Phase) -> Res
     Ok((Connection::new(multiplexer, activity), driver))
 }
 
-async fn open(settings: &Settings, resolver: &mut Resolver, phase: &Phase) -> Result<Socket, RemoteError> {
-    match &settings.endpoint {
+async fn open(
+    settings: &Settings,
+    endpoint: &Endpoint,
+    resolver: &mut Resolver,
+    phase: &Phase,
+) -> Result<Socket, RemoteError> {
+    match endpoint {
         #[cfg(unix)]
         Endpoint::Unix(path) => {
             phase.enter(Phase::OPEN);

@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, RedisError, Value};
+use redis::{Cmd, Pipeline, RedisError, Value};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use super::error::RemoteError;
-use super::scripts::{self, Call};
 use super::stream::Activity;
 
 /// Bytes of writes handed to the multiplexer at once. It keeps a command twice until the reply, so
@@ -48,29 +47,19 @@ impl Connection {
         checked(self.reply(command).await?)
     }
 
-    /// Runs a script, and sends it in full to a server that does not know it.
-    pub async fn run(&self, call: &Call) -> Result<Value, RemoteError> {
-        let reply = self.reply(&call.by_hash()).await?;
-        if scripts::is_unknown(&reply) {
-            return self.send(&call.in_full()).await;
-        }
-        checked(reply)
-    }
-
     /// Sends several commands that nothing comes between, and returns their replies, errors
     /// included. As [`Connection::send`] otherwise.
-    pub async fn replies<const N: usize>(&self, commands: [Cmd; N]) -> Result<[Value; N], RemoteError> {
-        let mut pipeline = redis::Pipeline::with_capacity(N);
-        for command in commands {
-            pipeline.add_command(command);
-        }
+    pub async fn replies(&self, commands: &Pipeline) -> Result<Vec<Value>, RemoteError> {
+        let count = commands.len();
         self.count_in();
-        let replies = self.multiplexer.clone().send_packed_commands(&pipeline, 0, N).await;
+        let replies = self.multiplexer.clone().send_packed_commands(commands, 0, count).await;
         self.count_out();
-        replies
-            .map_err(|error| self.failure(&error))?
-            .try_into()
-            .map_err(|_| RemoteError::protocol())
+        let replies = replies.map_err(|error| self.failure(&error))?;
+        if replies.len() == count {
+            Ok(replies)
+        } else {
+            Err(RemoteError::protocol())
+        }
     }
 
     /// Sends one command and returns its reply, be it an error.

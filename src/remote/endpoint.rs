@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use redis::{ConnectionAddr, IntoConnectionInfo};
 
-use super::options::{OptionError, Secret};
+use super::options::{DEFAULT_URL, OptionError, Options, Secret, Target};
 
 /// What to open a socket to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,9 +13,23 @@ pub(super) enum Endpoint {
     Unix(PathBuf),
 }
 
+impl Endpoint {
+    fn is_tls(&self) -> bool {
+        matches!(self, Self::Tcp { tls: true, .. })
+    }
+
+    /// The host's name or address; empty for a socket file.
+    pub fn host(&self) -> &str {
+        match self {
+            Self::Tcp { host, .. } => host,
+            Self::Unix(_) => "",
+        }
+    }
+}
+
 /// Everything an URL can say.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct Parsed {
     pub endpoint: Endpoint,
     /// `rediss://...#insecure`.
     pub insecure: bool,
@@ -24,16 +38,66 @@ pub(super) struct Target {
     pub database: Option<u32>,
 }
 
+/// What the options point to.
+#[derive(Debug)]
+pub(super) struct Located {
+    pub target: Target,
+    pub tls: bool,
+    /// What else the URL said, or the first node's.
+    pub first: Parsed,
+}
+
+/// Finds out what the options point to.
+pub(super) fn locate(options: &Options) -> Result<Located, OptionError> {
+    if options.nodes.is_empty() {
+        let first = parse("url", &options.url)?;
+        return Ok(Located {
+            target: Target::One(first.endpoint.clone()),
+            tls: first.endpoint.is_tls(),
+            first,
+        });
+    }
+    if options.url != DEFAULT_URL {
+        return Err(OptionError::new("nodes", "cannot be combined with url"));
+    }
+    let scheme = if options.tls.is_some() { "rediss" } else { "redis" };
+    let mut nodes = Vec::with_capacity(options.nodes.len());
+    for node in &options.nodes {
+        nodes.push(if node.contains("://") {
+            parse("nodes", node)?
+        } else {
+            parse("nodes", &format!("{scheme}://{node}"))?
+        });
+    }
+    let seeds: Vec<_> = nodes.iter().map(|node| node.endpoint.clone()).collect();
+    let first = nodes.swap_remove(0);
+    let tls = first.endpoint.is_tls();
+    if seeds.iter().any(|seed| matches!(seed, Endpoint::Unix(_))) {
+        return Err(OptionError::new("nodes", "cannot be socket files"));
+    }
+    if seeds.iter().any(|seed| seed.is_tls() != tls) {
+        return Err(OptionError::new("nodes", "must all use TLS, or none"));
+    }
+    Ok(Located {
+        target: Target::Cluster(seeds),
+        tls,
+        first,
+    })
+}
+
 /// Reads an URL. The error never quotes it: a URL that does not parse may still hold a password.
-pub(super) fn parse(url: &str) -> Result<Target, OptionError> {
+fn parse(option: &'static str, url: &str) -> Result<Parsed, OptionError> {
     let Some(parsed) = redis::parse_redis_url(url) else {
-        return Err(invalid("must be a redis://, rediss://, unix:// or redis+unix:// URL"));
+        return Err(OptionError::new(
+            option,
+            "must be a redis://, rediss://, unix:// or redis+unix:// URL",
+        ));
     };
     let info = parsed.into_connection_info().map_err(|error| {
         // What stands after the dash may quote the URL.
         let text = error.to_string();
         let reason = text.split(" - ").next().unwrap_or_default();
-        OptionError::new("url", format!("cannot be used: {reason}"))
+        OptionError::new(option, format!("cannot be used: {reason}"))
     })?;
     let (endpoint, insecure) = match info.addr() {
         ConnectionAddr::Tcp(host, port) => (tcp(host, *port, false), false),
@@ -41,14 +105,16 @@ pub(super) fn parse(url: &str) -> Result<Target, OptionError> {
             host, port, insecure, ..
         } => (tcp(host, *port, true), *insecure),
         ConnectionAddr::Unix(path) => (Endpoint::Unix(path.clone()), false),
-        _ => return Err(invalid("has an address of an unknown kind")),
+        _ => return Err(OptionError::new(option, "has an address of an unknown kind")),
     };
     let settings = info.redis_settings();
     let database = match settings.db() {
         0 => None,
-        number => Some(u32::try_from(number).map_err(|_| invalid("has a database number out of range"))?),
+        number => {
+            Some(u32::try_from(number).map_err(|_| OptionError::new(option, "has a database number out of range"))?)
+        }
     };
-    Ok(Target {
+    Ok(Parsed {
         endpoint,
         insecure,
         username: settings.username().map(String::from),
@@ -63,8 +129,4 @@ fn tcp(host: &str, port: u16, tls: bool) -> Endpoint {
         port,
         tls,
     }
-}
-
-fn invalid(message: &'static str) -> OptionError {
-    OptionError::new("url", message)
 }

@@ -35,6 +35,8 @@ pub enum ErrorKind {
     Server,
     /// The stored value has an encoding this version does not know.
     Encoding,
+    /// The cluster has no node for the key's slot, or nobody who says who serves what.
+    Cluster,
     /// A tracked value was gone before it could be stamped: another write of the same key came
     /// between, or it was deleted or evicted.
     PlaceholderLost,
@@ -64,6 +66,7 @@ impl ErrorKind {
             Self::Protocol => "protocol",
             Self::Server => "server",
             Self::Encoding => "encoding",
+            Self::Cluster => "cluster",
             Self::PlaceholderLost => "placeholder_lost",
             Self::Overloaded => "overloaded",
             Self::Closed => "closed",
@@ -160,6 +163,11 @@ impl RemoteError {
             text.extend(detail.chars().take(MAX_DETAIL_CHARS));
         }
         Self::new(ErrorKind::Server, text)
+    }
+
+    /// Whether the command's keys were at both ends of a moving slot.
+    pub(super) fn is_split(&self) -> bool {
+        self.kind == ErrorKind::Server && self.message.starts_with("TRYAGAIN")
     }
 
     /// A failure to open a connection.

@@ -36,7 +36,7 @@ impl Job {
 
     fn start(self) {
         match self {
-            Self::Connect(client) => drop(tokio::spawn(supervisor::run(client))),
+            Self::Connect(client) => supervisor::start(&client),
             Self::Read(pending, request) => drop(tokio::spawn(read::run(pending, request))),
             Self::Write(pending, request) => drop(tokio::spawn(write::run(pending, request))),
             Self::Invalidate(pending, request) => drop(tokio::spawn(invalidate::run(pending, request))),

@@ -1,12 +1,16 @@
 //! Raising a watermark, with more patience than reads and writes get: a lost invalidation is a
 //! stale value.
 
+use std::sync::Arc;
+
 use redis::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::client::InvalidateRequest;
+use super::connection::checked;
 use super::error::{ErrorKind, RemoteError};
 use super::pending::Pending;
+use super::route::Route;
 use super::scripts::{Call, INVALIDATE};
 use super::shared::Shared;
 
@@ -23,27 +27,35 @@ pub(super) async fn run(pending: Pending, request: InvalidateRequest) {
 
 /// Tries twice. Raising a watermark twice does no harm, so it is retried even when the first try
 /// may have arrived.
-async fn raise(client: &Shared, request: &InvalidateRequest) -> Result<(), RemoteError> {
+async fn raise(client: &Arc<Shared>, request: &InvalidateRequest) -> Result<(), RemoteError> {
     match attempt(client, request).await {
         Err(error) if is_passing(&error) => attempt(client, request).await,
         outcome => outcome,
     }
 }
 
-async fn attempt(client: &Shared, request: &InvalidateRequest) -> Result<(), RemoteError> {
+async fn attempt(client: &Arc<Shared>, request: &InvalidateRequest) -> Result<(), RemoteError> {
     let limit = Instant::now() + client.settings.response_timeout;
-    let connection = match timeout_at(limit, client.link.until_up()).await {
-        Ok(connection) => connection?,
-        Err(_) => return Err(client.not_connected()),
+    let mut route = Route::new(client, &request.watermark_key);
+    let Ok(connection) = timeout_at(limit, route.until_up()).await else {
+        return Err(client.not_connected());
     };
+    let mut connection = connection?;
     let call = Call {
         script: &INVALIDATE,
         keys: vec![request.watermark_key.clone()],
         arguments: vec![request.future_buffer_ms.to_string().into_bytes()],
     };
-    match connection.run(&call).await? {
-        Value::Int(1) => Ok(()),
-        _ => Err(RemoteError::unexpected_reply()),
+    loop {
+        let reply = route.run(&connection, &call).await?;
+        if route.follow(&reply).await {
+            connection = route.connection().await?;
+            continue;
+        }
+        return match checked(reply)? {
+            Value::Int(1) => Ok(()),
+            _ => Err(RemoteError::unexpected_reply()),
+        };
     }
 }
 
@@ -55,7 +67,7 @@ fn is_passing(error: &RemoteError) -> bool {
             let code = error.message.split(' ').next().unwrap_or_default();
             matches!(
                 code,
-                "LOADING" | "MASTERDOWN" | "READONLY" | "BUSY" | "TRYAGAIN" | "CLUSTERDOWN"
+                "LOADING" | "MASTERDOWN" | "READONLY" | "MOVED" | "ASK" | "TRYAGAIN" | "CLUSTERDOWN"
             )
         }
         _ => false,

@@ -1,23 +1,20 @@
-//! Whether a client is connected, for everyone who waits to know.
-
-use std::sync::Arc;
+//! Whether there is a connection, for everyone who waits to know.
 
 use tokio::sync::watch;
 
-use super::connection::Connection;
 use super::error::RemoteError;
 use super::event::Status;
 
 #[derive(Clone)]
-enum State {
+enum State<T> {
     Connecting,
-    Up(Arc<Connection>),
+    Up(T),
     /// And why.
     Down(RemoteError),
     Closed,
 }
 
-impl State {
+impl<T> State<T> {
     fn status(&self) -> Status {
         match self {
             Self::Connecting => Status::Connecting,
@@ -28,32 +25,49 @@ impl State {
     }
 }
 
-/// A client's connection, or the lack of one. Once closed it stays so.
-pub(super) struct Link(watch::Sender<State>);
+/// A connection, or the lack of one. Once closed it stays so.
+pub(super) struct Link<T>(watch::Sender<State<T>>);
 
-impl Link {
+impl<T: Clone> Link<T> {
     pub fn new() -> Self {
         Self(watch::Sender::new(State::Connecting))
     }
 
     /// The connection as it is now; `None` while the first attempt is under way.
-    pub fn now(&self) -> Option<Result<Arc<Connection>, RemoteError>> {
+    pub fn now(&self) -> Option<Result<T, RemoteError>> {
         match &*self.0.borrow() {
             State::Connecting => None,
-            State::Up(connection) => Some(Ok(Arc::clone(connection))),
+            State::Up(connection) => Some(Ok(connection.clone())),
             State::Down(reason) => Some(Err(reason.not_connected())),
             State::Closed => Some(Err(RemoteError::closed())),
         }
     }
 
+    /// Why there is no connection; `None` when there is one, or while the first attempt is under way.
+    pub fn failure(&self) -> Option<RemoteError> {
+        match &*self.0.borrow() {
+            State::Connecting | State::Up(_) => None,
+            State::Down(reason) => Some(reason.not_connected()),
+            State::Closed => Some(RemoteError::closed()),
+        }
+    }
+
+    /// What brought the last connection or attempt down, while there is none.
+    pub fn reason(&self) -> Option<RemoteError> {
+        match &*self.0.borrow() {
+            State::Down(reason) => Some(reason.clone()),
+            State::Connecting | State::Up(_) | State::Closed => None,
+        }
+    }
+
     /// The connection; waits for the first attempt's outcome, and no further.
-    pub async fn connection(&self) -> Result<Arc<Connection>, RemoteError> {
+    pub async fn settled(&self) -> Result<T, RemoteError> {
         self.until(|state| !matches!(state, State::Connecting)).await;
         self.now().unwrap_or_else(|| Err(RemoteError::closed()))
     }
 
     /// Waits for a connection, however many attempts it takes.
-    pub async fn until_up(&self) -> Result<Arc<Connection>, RemoteError> {
+    pub async fn until_up(&self) -> Result<T, RemoteError> {
         loop {
             self.until(|state| matches!(state, State::Up(_) | State::Closed)).await;
             // It may be down again by now.
@@ -71,7 +85,7 @@ impl Link {
         self.0.borrow().status()
     }
 
-    pub fn set_up(&self, connection: Arc<Connection>) -> Option<Status> {
+    pub fn set_up(&self, connection: T) -> Option<Status> {
         self.set(State::Up(connection))
     }
 
@@ -84,7 +98,7 @@ impl Link {
     }
 
     /// Returns the new status when it is another one; a new reason for the old one wakes nobody.
-    fn set(&self, next: State) -> Option<Status> {
+    fn set(&self, next: State<T>) -> Option<Status> {
         let status = next.status();
         let mut changed = false;
         self.0.send_if_modified(|state| {
@@ -97,7 +111,7 @@ impl Link {
         changed.then_some(status)
     }
 
-    async fn until(&self, wanted: impl FnMut(&State) -> bool) {
+    async fn until(&self, wanted: impl FnMut(&State<T>) -> bool) {
         // Fails only without a sender, and that is `self`.
         let _ = self.0.subscribe().wait_for(wanted).await;
     }

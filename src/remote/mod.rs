@@ -10,21 +10,26 @@
 
 mod backoff;
 mod blocking;
+mod budget;
 mod client;
+mod cluster;
 mod connect;
 mod connection;
 mod endpoint;
 mod error;
 mod event;
+mod fetch;
 mod inbox;
 mod invalidate;
 mod io_thread;
 mod link;
+mod node;
 mod options;
 mod pending;
 mod read;
 mod ready;
 mod resolve;
+mod route;
 mod scripts;
 mod shared;
 mod stats;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::endpoint::{self, Endpoint};
+use super::endpoint::{self, Endpoint, Located};
 use super::tls;
 
 /// A text that never shows itself.
@@ -89,7 +89,12 @@ pub struct Options {
     /// `redis://`, `rediss://`, `unix://` or `redis+unix://`. May hold user, password and database.
     /// Default: `redis://127.0.0.1:6379`.
     pub url: String,
-    /// TLS settings; an error with an URL that is not `rediss://`.
+    /// Some nodes of a cluster, as `host:port` or as URLs; the others are found by asking these.
+    /// Excludes `url`. With `tls`, `host:port` is reached over TLS. Default: none, which means a
+    /// single server.
+    pub nodes: Vec<String>,
+    /// TLS settings; an error with an URL that is not `rediss://`. A cluster's nodes are expected to
+    /// have certificates for the addresses that the cluster announces, unless `servername` is given.
     pub tls: Option<TlsOptions>,
     /// ACL user. Wins over the URL's.
     pub username: Option<String>,
@@ -117,7 +122,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            url: String::from("redis://127.0.0.1:6379"),
+            url: String::from(DEFAULT_URL),
+            nodes: Vec::new(),
             tls: None,
             username: None,
             password: None,
@@ -137,6 +143,7 @@ impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("url", &"<redacted>")
+            .field("nodes", &format_args!("<{} redacted>", self.nodes.len()))
             .field("tls", &self.tls)
             .field("username", &self.username)
             .field("password", &self.password)
@@ -173,7 +180,7 @@ impl OptionError {
 
 /// Options that were found to be usable.
 pub(super) struct Settings {
-    pub endpoint: Endpoint,
+    pub target: Target,
     pub tls: Option<tls::Settings>,
     pub login: Login,
     pub database: u32,
@@ -185,6 +192,14 @@ pub(super) struct Settings {
     pub reconnect: Reconnect,
 }
 
+/// What to connect to.
+#[derive(Debug)]
+pub(super) enum Target {
+    One(Endpoint),
+    /// Through any of these nodes.
+    Cluster(Vec<Endpoint>),
+}
+
 /// Where a connection attempt gets its credentials from.
 pub(super) enum Login {
     Anonymous,
@@ -194,15 +209,15 @@ pub(super) enum Login {
 
 impl Settings {
     pub fn new(options: Options) -> Result<Self, OptionError> {
-        let target = endpoint::parse(&options.url)?;
-        let tls = match (&target.endpoint, options.tls) {
-            (Endpoint::Tcp { tls: true, .. }, given) => {
+        let Located { target, tls, first } = endpoint::locate(&options)?;
+        let tls = match (tls, options.tls) {
+            (true, given) => {
                 let mut given = given.unwrap_or_default();
-                given.reject_unauthorized &= !target.insecure;
+                given.reject_unauthorized &= !first.insecure;
                 Some(tls::Settings::new(given)?)
             }
-            (_, None) => None,
-            (_, Some(_)) => {
+            (false, None) => None,
+            (false, Some(_)) => {
                 return Err(OptionError::new("tls", "needs a rediss:// url"));
             }
         };
@@ -215,8 +230,8 @@ impl Settings {
         let login = if options.dynamic_credentials {
             Login::Asked
         } else {
-            let username = options.username.or(target.username);
-            match (username, options.password.or(target.password)) {
+            let username = options.username.or(first.username);
+            match (username, options.password.or(first.password)) {
                 (None, None) => Login::Anonymous,
                 (username, Some(password)) => Login::Fixed(Credentials { username, password }),
                 (Some(_), None) => {
@@ -249,10 +264,10 @@ impl Settings {
             }
         }
         Ok(Self {
-            endpoint: target.endpoint,
+            target,
             tls,
             login,
-            database: options.database.or(target.database).unwrap_or(0),
+            database: options.database.or(first.database).unwrap_or(0),
             client_name: options.client_name,
             connect_timeout: options.connect_timeout,
             response_timeout: options.response_timeout,
@@ -262,6 +277,9 @@ impl Settings {
         })
     }
 }
+
+/// Where a server is expected when nothing is said.
+pub(super) const DEFAULT_URL: &str = "redis://127.0.0.1:6379";
 
 /// The longest JavaScript timer; longer budgets mean a mistaken unit.
 const LONGEST: Duration = Duration::from_millis(2_147_483_647);

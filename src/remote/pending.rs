@@ -1,9 +1,9 @@
 //! A request between its acceptance and its end.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use super::budget::Budget;
 use super::error::{ErrorKind, RemoteError};
 use super::event::{Event, ReadOutcome, Ticket, Written};
 use super::shared::Shared;
@@ -24,8 +24,8 @@ pub(super) struct Pending {
     client: Arc<Shared>,
     ticket: Ticket,
     class: Class,
-    /// Its share of `max_pending_bytes`; `None` when it takes no part in the budgets.
-    bytes: Option<usize>,
+    /// Its server's budget and its bytes; `None` when it takes no part in the budgets.
+    share: Option<(Arc<Budget>, usize)>,
     state: State,
 }
 
@@ -38,23 +38,21 @@ enum State {
 }
 
 impl Pending {
-    /// Takes a share of the client's budgets.
-    pub fn admit(client: &Arc<Shared>, ticket: Ticket, class: Class, bytes: usize) -> Result<Self, RemoteError> {
-        let settings = &client.settings;
-        let pending = client.pending.fetch_add(1, Ordering::Relaxed);
-        let held = client.pending_bytes.fetch_add(bytes, Ordering::Relaxed);
-        let refused = if pending >= settings.max_pending {
-            Some("maxPending requests are pending already")
-        } else if bytes > settings.max_pending_bytes.saturating_sub(held) {
-            Some("maxPendingBytes of requests are pending already")
-        } else {
-            None
-        };
+    /// Takes a share of a server's budget.
+    pub fn admit(
+        client: &Arc<Shared>,
+        budget: Arc<Budget>,
+        ticket: Ticket,
+        class: Class,
+        bytes: usize,
+    ) -> Result<Self, RemoteError> {
+        let refused = budget.take(bytes, &client.settings);
+        client.total.take(bytes, &client.settings);
         let admitted = Self {
             client: Arc::clone(client),
             ticket,
             class,
-            bytes: Some(bytes),
+            share: Some((budget, bytes)),
             state: State::Waiting,
         };
         match refused {
@@ -72,7 +70,7 @@ impl Pending {
             client: Arc::clone(client),
             ticket,
             class,
-            bytes: None,
+            share: None,
             state: State::Waiting,
         }
     }
@@ -142,9 +140,9 @@ impl Pending {
 
     fn release(&mut self) {
         self.state = State::Released;
-        if let Some(bytes) = self.bytes.take() {
-            self.client.pending.fetch_sub(1, Ordering::Relaxed);
-            self.client.pending_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some((budget, bytes)) = self.share.take() {
+            budget.give_back(bytes);
+            self.client.total.give_back(bytes);
         }
     }
 }

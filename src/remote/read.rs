@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use redis::{Cmd, Value};
+use redis::Value;
 
 use crate::core::envelope::{self, OpenOutcome, Opened, Payload};
 use crate::core::error::FrameError;
@@ -13,6 +13,7 @@ use crate::core::watermark;
 use super::client::{Envelope, ReadRequest};
 use super::error::{ErrorKind, RemoteError};
 use super::event::{Hit, ReadOutcome};
+use super::fetch::{Fetched, Progress, fetch};
 use super::pending::Pending;
 use super::shared::Shared;
 
@@ -29,32 +30,28 @@ pub(super) async fn run(mut pending: Pending, request: ReadRequest) {
     let client = pending.client().clone();
     let deadline = request.deadline;
     let mut due = pin!(until(deadline));
+    let progress = Progress::default();
+    let mut reply = pin!(fetch(&client, &request, &progress));
 
-    let connection = tokio::select! {
-        biased;
-        outcome = client.link.connection() => outcome,
-        // Not sent yet, so nothing of it is left.
-        () = &mut due => return pending.finish_due(),
-    };
-    let connection = match connection {
-        Ok(connection) => connection,
-        Err(error) => return pending.finish_read(Instant::now(), ReadOutcome::Failed(error)),
-    };
-    if is_over(deadline, Instant::now()) {
-        return pending.finish_due();
-    }
-
-    let command = command(&request);
-    let mut reply = pin!(connection.send(&command));
     let reply = tokio::select! {
         biased;
         reply = &mut reply => reply,
         () = &mut due => {
+            if !progress.is_sent() {
+                // Nothing of it is left anywhere.
+                return pending.finish_due();
+            }
             pending.due();
-            let reply = reply.await;
-            record_late(&client, deadline, &reply.and_then(|reply| Found::new(reply, &request)));
+            progress.give_up();
+            if let Fetched::Reply(reply) = reply.await {
+                record_late(&client, deadline, &reply.and_then(|reply| Found::new(reply, &request)));
+            }
             return;
         }
+    };
+    let reply = match reply {
+        Fetched::Reply(reply) => reply,
+        Fetched::Over => return pending.finish_due(),
     };
 
     let found = match reply.and_then(|reply| Found::new(reply, &request)) {
@@ -99,22 +96,6 @@ pub(super) async fn run(mut pending: Pending, request: ReadRequest) {
     pending.finish_read(at, ReadOutcome::Hit(opened));
 }
 
-/// A value and its watermark are read at one moment, or an invalidation could fall between.
-fn command(request: &ReadRequest) -> Cmd {
-    match &request.watermark_key {
-        None => {
-            let mut get = redis::cmd("GET");
-            get.arg(&request.value_key);
-            get
-        }
-        Some(watermark_key) => {
-            let mut mget = redis::cmd("MGET");
-            mget.arg(&request.value_key).arg(watermark_key);
-            mget
-        }
-    }
-}
-
 async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -122,7 +103,7 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-fn is_over(deadline: Option<Instant>, at: Instant) -> bool {
+pub(super) fn is_over(deadline: Option<Instant>, at: Instant) -> bool {
     deadline.is_some_and(|deadline| at >= deadline)
 }
 

@@ -1,16 +1,22 @@
 //! What a client's handles and its tasks on the I/O thread share.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::core::slot::slot;
+
+use super::budget::Budget;
+use super::cluster::{Cluster, Reach};
 use super::connection::Connection;
 use super::error::{ErrorKind, RemoteError};
 use super::event::{Event, Sink, Status};
 use super::link::Link;
-use super::options::{Credentials, Settings};
+use super::node::Node;
+use super::options::{Credentials, Settings, Target};
 use super::stats::{LateReplies, Stats};
 
 /// One client's state.
@@ -18,18 +24,26 @@ pub(super) struct Shared {
     pub id: u32,
     pub settings: Settings,
     pub sink: Arc<dyn Sink>,
-    pub link: Link,
-    pub pending: AtomicUsize,
-    pub pending_bytes: AtomicUsize,
+    pub servers: Servers,
+    /// Whether any server can be reached.
+    pub link: Link<()>,
+    /// All that is pending, whichever server's budget it is under.
+    pub total: Budget,
     /// Set at once by `close`; the link follows on the I/O thread.
     refusing: AtomicBool,
     counted: Mutex<Counted>,
     asked: Mutex<Asked>,
 }
 
+/// Who serves a client's requests.
+pub(super) enum Servers {
+    One(Arc<Node>),
+    Cluster(Arc<Cluster>),
+}
+
 #[derive(Default)]
 struct Counted {
-    connections: u64,
+    reconnects: u64,
     failed_attempts: u64,
     last_failure: Option<RemoteError>,
     late: LateReplies,
@@ -38,18 +52,23 @@ struct Counted {
 #[derive(Default)]
 struct Asked {
     request: u64,
-    answer: Option<oneshot::Sender<Option<Credentials>>>,
+    /// Several nodes may connect at once.
+    answers: HashMap<u64, oneshot::Sender<Option<Credentials>>>,
 }
 
 impl Shared {
     pub fn new(id: u32, settings: Settings, sink: Arc<dyn Sink>) -> Self {
+        let servers = match &settings.target {
+            Target::One(endpoint) => Servers::One(Node::new(endpoint.clone())),
+            Target::Cluster(seeds) => Servers::Cluster(Arc::new(Cluster::new(seeds.clone(), settings.tls.is_some()))),
+        };
         Self {
             id,
             settings,
             sink,
+            servers,
             link: Link::new(),
-            pending: AtomicUsize::new(0),
-            pending_bytes: AtomicUsize::new(0),
+            total: Budget::default(),
             refusing: AtomicBool::new(false),
             counted: Mutex::default(),
             asked: Mutex::default(),
@@ -73,22 +92,84 @@ impl Shared {
         }
     }
 
-    pub fn connected(&self, connection: &Arc<Connection>) {
-        lock(&self.counted).connections += 1;
-        self.tell(self.link.set_up(Arc::clone(connection)));
+    /// Whose budget a request for a key, and one beside it, is under; an error when it would fail anyway.
+    pub fn place(&self, key: &str, other: Option<&str>) -> Result<Arc<Budget>, RemoteError> {
+        match &self.servers {
+            Servers::One(node) => match node.link.failure() {
+                Some(error) => Err(error),
+                None => Ok(Arc::clone(&node.budget)),
+            },
+            Servers::Cluster(cluster) => {
+                let at = slot(key);
+                if other.is_some_and(|other| slot(other) != at) {
+                    return Err(RemoteError::fixed(
+                        ErrorKind::Cluster,
+                        "the keys of the value and its watermark are in different slots",
+                    ));
+                }
+                cluster.place(at, &self.link)
+            }
+        }
     }
 
-    pub fn attempt_failed(&self, error: &RemoteError) {
+    pub fn connected(&self, node: &Node, connection: &Arc<Connection>) {
+        if node.reconnected() {
+            lock(&self.counted).reconnects += 1;
+        }
+        node.link.set_up(Arc::clone(connection));
+        self.refresh_status();
+    }
+
+    pub fn attempt_failed(&self, node: &Node, error: &RemoteError) {
         lock(&self.counted).failed_attempts += 1;
-        self.disconnected(error);
+        self.disconnected(node, error);
     }
 
-    pub fn disconnected(&self, error: &RemoteError) {
+    pub fn disconnected(&self, node: &Node, error: &RemoteError) {
         lock(&self.counted).last_failure = Some(error.clone());
-        self.tell(self.link.set_down(error.clone()));
+        node.link.set_down(error.clone());
+        if let Servers::Cluster(cluster) = &self.servers {
+            cluster.doubt();
+        }
+        self.refresh_status();
+    }
+
+    /// A cluster could not be asked who serves what.
+    pub fn map_failed(&self, error: &RemoteError) {
+        {
+            let mut counted = lock(&self.counted);
+            counted.failed_attempts += 1;
+            counted.last_failure = Some(error.clone());
+        }
+        if let Servers::Cluster(cluster) = &self.servers
+            && !cluster.is_known()
+        {
+            self.tell(self.link.set_down(error.clone()));
+        }
+    }
+
+    /// Makes the client's status follow its servers'.
+    pub fn refresh_status(&self) {
+        let changed = match &self.servers {
+            Servers::One(node) => match (node.link.status(), node.link.reason()) {
+                (_, Some(reason)) => self.link.set_down(reason),
+                (Status::Ready, None) => self.link.set_up(()),
+                _ => None,
+            },
+            Servers::Cluster(cluster) => match cluster.reach() {
+                Reach::Some => self.link.set_up(()),
+                Reach::None(reason) => self.link.set_down(reason),
+                Reach::Open => None,
+            },
+        };
+        self.tell(changed);
     }
 
     pub fn closed(&self) {
+        match &self.servers {
+            Servers::One(node) => drop(node.link.set_closed()),
+            Servers::Cluster(cluster) => cluster.close(),
+        }
         self.tell(self.link.set_closed());
     }
 
@@ -143,9 +224,9 @@ impl Shared {
     pub fn stats(&self) -> Stats {
         let counted = lock(&self.counted);
         Stats {
-            pending: self.pending.load(Ordering::Relaxed),
-            pending_bytes: self.pending_bytes.load(Ordering::Relaxed),
-            reconnects: counted.connections.saturating_sub(1),
+            pending: self.total.pending(),
+            pending_bytes: self.total.bytes(),
+            reconnects: counted.reconnects,
             failed_attempts: counted.failed_attempts,
             last_error: counted.last_failure.as_ref().map(|error| error.kind),
             late: counted.late.clone(),
@@ -158,8 +239,11 @@ impl Shared {
         let request = {
             let mut asked = lock(&self.asked);
             asked.request += 1;
-            asked.answer = Some(sender);
-            asked.request
+            let request = asked.request;
+            // Those of attempts that gave up.
+            asked.answers.retain(|_, answer| !answer.is_closed());
+            asked.answers.insert(request, sender);
+            request
         };
         let client = self.id;
         self.sink.deliver(Event::Credentials { client, request });
@@ -171,10 +255,8 @@ impl Shared {
     }
 
     pub fn answer_credentials(&self, request: u64, credentials: Option<Credentials>) {
-        let mut asked = lock(&self.asked);
-        if asked.request == request
-            && let Some(answer) = asked.answer.take()
-        {
+        let answer = lock(&self.asked).answers.remove(&request);
+        if let Some(answer) = answer {
             // The attempt may have given up since.
             let _ = answer.send(credentials);
         }

@@ -2,9 +2,10 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 use std::time::Instant;
 
-use redis::{Cmd, Value};
+use redis::{Cmd, Pipeline, Value};
 
 use crate::core::envelope::{self, SealOutcome, Sealed};
 use crate::core::frame::{self, HEADER_BYTES};
@@ -16,6 +17,7 @@ use super::error::RemoteError;
 use super::event::Written;
 use super::pending::Pending;
 use super::read::INLINE_BYTES;
+use super::route::Route;
 use super::scripts::{self, Call, STAMP};
 
 /// Levels from here on take long even for a payload that is not big.
@@ -33,7 +35,8 @@ pub(super) async fn run(pending: Pending, request: WriteRequest) {
 }
 
 async fn write(pending: &Pending, request: WriteRequest) -> Result<Written, RemoteError> {
-    let connection = pending.client().link.connection().await?;
+    let mut route = Route::new(pending.client(), &request.value_key);
+    let connection = route.connection().await?;
     let _window = connection.write_window(request.payload.len()).await?;
     let (prepared, mut written) = if is_slow(&request) {
         tokio::task::spawn_blocking(move || prepare(request))
@@ -43,19 +46,47 @@ async fn write(pending: &Pending, request: WriteRequest) -> Result<Written, Remo
         prepare(request)
     };
     written.accepted = match prepared {
-        Prepared::Untracked(set) => is_stored(&connection.send(&set).await?)?,
-        Prepared::Tracked { placeholder, stamp } => set_and_stamp(&connection, placeholder, &stamp).await?,
+        Prepared::Untracked(set) => store(&mut route, connection.clone(), &set).await?,
+        Prepared::Tracked { commands, stamp } => {
+            set_and_stamp(&mut route, connection.clone(), &commands, &stamp).await?
+        }
     };
     Ok(written)
 }
 
+async fn store(route: &mut Route<'_>, mut connection: Arc<Connection>, set: &Cmd) -> Result<bool, RemoteError> {
+    loop {
+        let reply = route.send(&connection, set).await?;
+        if !route.follow(&reply).await {
+            return is_stored(&checked(reply)?);
+        }
+        connection = route.connection().await?;
+    }
+}
+
 /// Stores a placeholder and makes it servable. Both go out together, so no round trip lies between
-/// them; the payload is sent once, whatever becomes of the stamp.
-async fn set_and_stamp(connection: &Connection, placeholder: Cmd, stamp: &Call) -> Result<bool, RemoteError> {
-    let [set, mut stamped] = connection.replies([placeholder, stamp.by_hash()]).await?;
-    is_stored(&checked(set)?)?;
+/// them; the payload is sent once to a server, whatever becomes of the stamp.
+async fn set_and_stamp(
+    route: &mut Route<'_>,
+    mut connection: Arc<Connection>,
+    commands: &Pipeline,
+    stamp: &Call,
+) -> Result<bool, RemoteError> {
+    let mut stamped = loop {
+        let replies = route.send_all(&connection, commands).await?;
+        let [set, stamped] = replies.try_into().map_err(|_| RemoteError::protocol())?;
+        if !route.follow(&set).await {
+            is_stored(&checked(set)?)?;
+            break stamped;
+        }
+        connection = route.connection().await?;
+    };
     if scripts::is_unknown(&stamped) {
-        stamped = connection.reply(&stamp.in_full()).await?;
+        stamped = route.send(&connection, &stamp.in_full()).await?;
+    }
+    while route.follow(&stamped).await {
+        connection = route.connection().await?;
+        stamped = route.run(&connection, stamp).await?;
     }
     is_accepted(&checked(stamped)?)
 }
@@ -91,7 +122,11 @@ fn is_slow(request: &WriteRequest) -> bool {
 /// The commands of a write.
 enum Prepared {
     Untracked(Cmd),
-    Tracked { placeholder: Cmd, stamp: Call },
+    /// The placeholder's `SET` with the stamp, and the stamp alone.
+    Tracked {
+        commands: Pipeline,
+        stamp: Call,
+    },
 }
 
 fn prepare(request: WriteRequest) -> (Prepared, Written) {
@@ -124,14 +159,16 @@ fn prepare(request: WriteRequest) -> (Prepared, Written) {
     set.arg(&request.value_key).arg(&framed).arg("PX").arg(request.ttl_ms);
     let prepared = match request.watermark_key {
         None => Prepared::Untracked(set),
-        Some(watermark_key) => Prepared::Tracked {
-            placeholder: set,
-            stamp: Call {
+        Some(watermark_key) => {
+            let stamp = Call {
                 script: &STAMP,
                 keys: vec![request.value_key, watermark_key],
                 arguments: vec![nonce.to_vec(), request.ttl_ms.to_string().into_bytes()],
-            },
-        },
+            };
+            let mut commands = Pipeline::with_capacity(2);
+            commands.add_command(set).add_command(stamp.by_hash());
+            Prepared::Tracked { commands, stamp }
+        }
     };
     (prepared, written)
 }
