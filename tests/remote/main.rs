@@ -4,6 +4,8 @@
 
 mod budgets;
 mod closing;
+mod cluster;
+mod cluster_faults;
 mod deadlines;
 mod endpoints;
 mod faults;

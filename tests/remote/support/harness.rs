@@ -124,6 +124,12 @@ impl Harness {
             .expect("a request for credentials")
     }
 
+    /// A request for credentials that is there already.
+    pub fn asked_now(&mut self) -> Option<u64> {
+        self.take(Duration::from_millis(1));
+        self.credentials.pop_front()
+    }
+
     /// Panics when anything is said within a short while.
     pub fn expect_silence(&mut self) {
         assert!(self.ended.is_empty(), "unexpected: {:?}", self.ended);

@@ -1,10 +1,12 @@
 //! What the tests share.
 
+mod cluster;
 mod harness;
 mod process;
 mod server;
 mod socket;
 
+pub use cluster::{Cluster, until};
 pub use harness::{Harness, invalidation, read, text, tracked, tracked_write, write};
 pub use process::{resident_bytes, thread_names};
 pub use server::Server;

@@ -18,6 +18,7 @@ pub struct Server {
     child: Option<Child>,
     arguments: Vec<String>,
     directory: PathBuf,
+    password: Option<String>,
     pub port: u16,
 }
 
@@ -44,6 +45,7 @@ impl Server {
             child: None,
             arguments: arguments.iter().map(ToString::to_string).collect(),
             directory,
+            password: None,
             port: free_port(),
         }
     }
@@ -94,9 +96,18 @@ impl Server {
 
     /// A connection to look at the server with.
     pub fn connection(&self) -> redis::Connection {
-        redis::Client::open(format!("unix://{}", self.socket().display()))
+        let mut connection = redis::Client::open(format!("unix://{}", self.socket().display()))
             .and_then(|client| client.get_connection())
-            .expect("connect to look at the server")
+            .expect("connect to look at the server");
+        if let Some(password) = &self.password {
+            let () = redis::cmd("AUTH").arg(password).query(&mut connection).expect("log in");
+        }
+        connection
+    }
+
+    /// What [`connection`](Self::connection) has to log in with.
+    pub fn set_password(&mut self, password: &str) {
+        self.password = Some(password.to_owned());
     }
 
     /// Stops the process where it stands; its sockets stay open.

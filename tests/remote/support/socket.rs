@@ -77,6 +77,11 @@ impl Peer {
         Ok(command)
     }
 
+    /// The port the listener has.
+    pub fn port(&self) -> u16 {
+        self.stream.local_addr().expect("address").port()
+    }
+
     /// Answers the PING that opens a connection.
     pub fn greet(&mut self) -> io::Result<()> {
         self.command()?;
