@@ -165,11 +165,6 @@ impl RemoteError {
         Self::new(ErrorKind::Server, text)
     }
 
-    /// Whether the command's keys were at both ends of a moving slot.
-    pub(super) fn is_split(&self) -> bool {
-        self.kind == ErrorKind::Server && self.message.starts_with("TRYAGAIN")
-    }
-
     /// A failure to open a connection.
     pub(super) fn connect(error: &io::Error) -> Self {
         Self::new(

@@ -7,6 +7,7 @@ use std::time::Instant;
 use redis::{Cmd, Value};
 
 use super::client::ReadRequest;
+use super::cluster::Redirect;
 use super::connection::checked;
 use super::error::RemoteError;
 use super::read::is_over;
@@ -52,6 +53,15 @@ pub(super) enum Fetched {
     Over,
 }
 
+impl Fetched {
+    fn checked(self) -> Self {
+        match self {
+            Self::Reply(reply) => Self::Reply(reply.and_then(checked)),
+            Self::Over => Self::Over,
+        }
+    }
+}
+
 /// Asks for what a request is about.
 pub(super) async fn fetch(client: &Arc<Shared>, request: &ReadRequest, progress: &Progress) -> Fetched {
     let ask = Ask {
@@ -60,14 +70,16 @@ pub(super) async fn fetch(client: &Arc<Shared>, request: &ReadRequest, progress:
         progress,
     };
     let Some(watermark_key) = &request.watermark_key else {
-        return ask.about(&request.value_key, &get(&request.value_key)).await;
+        return ask.about(&request.value_key, &get(&request.value_key)).await.checked();
     };
     // At one moment, or an invalidation could fall between.
     let mut mget = redis::cmd("MGET");
     mget.arg(&request.value_key).arg(watermark_key);
     match ask.about(&request.value_key, &mget).await {
-        Fetched::Reply(Err(error)) if error.is_split() => ask.one_by_one(&request.value_key, watermark_key).await,
-        fetched => fetched,
+        Fetched::Reply(Ok(reply)) if Redirect::is_split(&reply) => {
+            ask.one_by_one(&request.value_key, watermark_key).await
+        }
+        fetched => fetched.checked(),
     }
 }
 
@@ -78,6 +90,7 @@ struct Ask<'a> {
 }
 
 impl Ask<'_> {
+    /// The reply, be it an error.
     async fn about(&self, key: &str, command: &Cmd) -> Fetched {
         let mut route = Route::new(self.client, key);
         loop {
@@ -91,8 +104,9 @@ impl Ask<'_> {
             let reply = route.send(&connection, command).await;
             self.progress.answered();
             match reply {
-                Ok(reply) if route.follow(&reply).await => {}
-                reply => return Fetched::Reply(reply.and_then(checked)),
+                // Trying again takes time, and there is another way.
+                Ok(reply) if !Redirect::is_split(&reply) && route.follow(&reply).await => {}
+                reply => return Fetched::Reply(reply),
             }
         }
     }
@@ -101,11 +115,11 @@ impl Ask<'_> {
     /// no single command reaches both. The value first: a watermark that is read after it is one
     /// that held at some moment since, so nothing is served that was barred when the read began.
     async fn one_by_one(&self, value_key: &str, watermark_key: &str) -> Fetched {
-        let value = match self.about(value_key, &get(value_key)).await {
+        let value = match self.about(value_key, &get(value_key)).await.checked() {
             Fetched::Reply(Ok(value)) => value,
             other => return other,
         };
-        match self.about(watermark_key, &get(watermark_key)).await {
+        match self.about(watermark_key, &get(watermark_key)).await.checked() {
             Fetched::Reply(Ok(watermark)) => Fetched::Reply(Ok(Value::Array(vec![value, watermark]))),
             other => other,
         }

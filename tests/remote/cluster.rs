@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use dialcache_native::core::slot::slot;
+use dialcache_native::core::slot::{SLOTS, slot};
 use dialcache_native::remote::{Client, Credentials, ErrorKind, Options, ReadOutcome, Secret, Status};
 use redis::Commands;
 
@@ -30,7 +30,7 @@ fn is_hit(harness: &mut Harness, client: &Client, ticket: u64, id: &str) -> bool
 
 /// An id whose slot server `owner` serves.
 fn id_of(cluster: &Cluster, owner: usize) -> String {
-    (0..)
+    (0..10_000)
         .map(|n| format!("id{n}"))
         .find(|id| cluster.owner(&format!("{{{id}}}"), 0) == Some(owner))
         .unwrap()
@@ -91,7 +91,9 @@ fn one_living_seed_is_enough_and_reads_wait_for_the_map() {
 
 #[test]
 fn without_a_living_seed_requests_fail_at_once_until_there_is_one() {
-    let mut server = Server::stopped(&["--cluster-enabled", "yes"]);
+    let mut cluster = Cluster::launch(1, &[]);
+    let server = &mut cluster.servers[0];
+    server.kill();
     let mut harness = Harness::new();
     let client = harness
         .io
@@ -105,13 +107,12 @@ fn without_a_living_seed_requests_fail_at_once_until_there_is_one() {
     assert_eq!(refused.kind, ErrorKind::Disconnected);
     assert_eq!(client.stats().last_error, Some(ErrorKind::Connect));
 
-    server.add_argument("--cluster-port");
-    server.add_argument(&Server::stopped(&[]).port.to_string());
     server.launch();
     // A node that knows of no slots is no help.
     harness.until(&client, |stats| stats.last_error == Some(ErrorKind::Cluster));
     let () = redis::cmd("CLUSTER")
-        .arg(&["ADDSLOTSRANGE", "0", "16383"])
+        .arg("ADDSLOTS")
+        .arg((0..SLOTS).collect::<Vec<_>>())
         .query(&mut server.connection())
         .unwrap();
     harness.expect_status(Status::Ready);

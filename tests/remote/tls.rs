@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dialcache_native::remote::{ErrorKind, Options, Secret, Status, TlsOptions};
 
-use crate::support::{Harness, PATIENCE, Script, Server, read};
+use crate::support::{Cluster, Harness, PATIENCE, Script, Server, read, text, write};
 
 /// An authority and a certificate of it for `localhost`, in the server's directory.
 fn make_certificates(directory: &Path) {
@@ -38,7 +38,15 @@ fn make_certificates(directory: &Path) {
 fn start(clients: &str) -> Server {
     let mut server = Server::stopped(&[]);
     make_certificates(server.directory());
-    let at = |name: &str| server.directory().join(name).display().to_string();
+    let directory = server.directory().to_owned();
+    speak_tls(&mut server, &directory, clients);
+    server.launch();
+    server
+}
+
+/// Makes a server speak TLS only, with the certificates of a directory.
+fn speak_tls(server: &mut Server, directory: &Path, clients: &str) {
+    let at = |name: &str| directory.join(name).display().to_string();
     let arguments = [
         ("--port", String::from("0")),
         ("--tls-port", server.port.to_string()),
@@ -51,8 +59,6 @@ fn start(clients: &str) -> Server {
         server.add_argument(name);
         server.add_argument(&value);
     }
-    server.launch();
-    server
 }
 
 fn options(server: &Server, host: &str, tls: TlsOptions) -> Options {
@@ -258,4 +264,39 @@ fn the_systems_roots_are_trusted() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("1 passed"), "{said}");
+}
+
+#[test]
+fn every_node_of_a_cluster_is_met_over_tls() {
+    let certificates = Server::stopped(&[]);
+    make_certificates(certificates.directory());
+    let mut cluster = Cluster::launch_each(3, &["--tls-cluster", "yes"], |server| {
+        speak_tls(server, certificates.directory(), "yes");
+    });
+    let at = |name: &str| certificates.directory().join(name).display().to_string();
+    let (ca, cert, key_file) = (at("ca.crt"), at("own.crt"), at("own.key"));
+    cluster.join(0, &["--tls", "--cacert", &ca, "--cert", &cert, "--key", &key_file]);
+    // The cluster announces addresses, the certificate is for a name.
+    let tls = TlsOptions {
+        ca: Some(file(&certificates, "ca.crt")),
+        cert: Some(file(&certificates, "own.crt")),
+        key: Some(key(&certificates, "own.key")),
+        servername: Some(String::from("localhost")),
+        ..TlsOptions::default()
+    };
+    let options = |tls| Options {
+        tls: Some(tls),
+        ..cluster.options()
+    };
+    let (mut harness, client) = Harness::connected_with(options(tls.clone()));
+    for ticket in 0..30 {
+        let id = format!("id{ticket}");
+        client.write(ticket, write(&id, text("value"))).unwrap();
+        assert!(harness.written(ticket).unwrap().accepted);
+    }
+    let by_address = TlsOptions {
+        servername: None,
+        ..tls
+    };
+    assert!(refusal(options(by_address)).contains("not valid for name"));
 }

@@ -22,6 +22,11 @@ pub(in crate::remote) enum Redirect {
 }
 
 impl Redirect {
+    /// Whether a reply says that a command's keys are at both ends of a moving slot.
+    pub fn is_split(reply: &Value) -> bool {
+        matches!(reply, Value::ServerError(error) if error.code() == "TRYAGAIN")
+    }
+
     /// Reads a reply of a node whose host is `asked`; `None` when it is about the command itself.
     pub fn from_reply(reply: &Value, asked: &str) -> Option<Self> {
         let Value::ServerError(error) = reply else { return None };

@@ -34,6 +34,11 @@ impl Cluster {
 
     /// Servers that do not know each other yet.
     pub fn launch(count: usize, arguments: &[&str]) -> Self {
+        Self::launch_each(count, arguments, |_| {})
+    }
+
+    /// The same with something done to each before it starts.
+    pub fn launch_each(count: usize, arguments: &[&str], prepare: impl Fn(&mut Server)) -> Self {
         let common = ["--cluster-enabled", "yes", "--cluster-node-timeout", "700"];
         let tolerant = [
             "--cluster-require-full-coverage",
@@ -45,6 +50,7 @@ impl Cluster {
         let servers = (0..count).map(|_| {
             let mut server = Server::stopped(&arguments);
             server.port = port_with_bus();
+            prepare(&mut server);
             server.launch();
             server
         });
