@@ -94,6 +94,13 @@ pub fn decode(raw: &[u8]) -> Result<Frame<'_>, FrameError> {
     })
 }
 
+/// The time a frame gives, whether or not the rest of it can be understood.
+#[must_use]
+pub fn created_at_ms(raw: &[u8]) -> Option<u64> {
+    let (_, rest) = raw.split_first()?;
+    rest.first_chunk().map(|time| u64::from_be_bytes(*time))
+}
+
 fn write_header(version: u8, time: [u8; 8], encoding: Encoding) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[0] = version;

@@ -1,8 +1,8 @@
 //! Which tracked values an invalidation bars.
 //!
 //! One watermark stands for everything stored under an identity: a decimal number of milliseconds
-//! in server time. A value is served only when it was stamped after it. The scripts beside
-//! [`crate::remote`] apply the same rules on the server; here they are what a read decides.
+//! in server time. A value is served only when it was stamped after it. The scripts of
+//! `remote` apply the same rules on the server; here they are what a read decides.
 
 use std::num::IntErrorKind;
 

@@ -7,6 +7,7 @@
 //! The `redis` crate multiplexes commands over a connection and parses replies. Everything about
 //! time is decided here instead: its timeouts and retries are off, because a request's budget
 //! belongs to whoever waits for it, and a command that was given up still occupies the connection.
+//! For the same reason clusters are routed here: to each node its own connection and budgets.
 
 mod backoff;
 mod blocking;

@@ -156,8 +156,11 @@ impl Found {
         let Some(mut raw) = text(value)? else {
             return Ok(None);
         };
+        // Barred is a miss, even for what could not be read.
+        if frame::created_at_ms(&raw).is_some_and(|at| !admits(at)) {
+            return Ok(None);
+        }
         let (created_at_ms, encoding) = match frame::decode(&raw) {
-            Ok(frame) if !admits(frame.created_at_ms) => return Ok(None),
             Ok(frame) => (frame.created_at_ms, frame.encoding),
             Err(FrameError::Miss(_)) => return Ok(None),
             Err(FrameError::UnknownEncoding(_)) => {

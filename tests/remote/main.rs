@@ -9,6 +9,7 @@ mod cluster_faults;
 mod deadlines;
 mod endpoints;
 mod faults;
+mod invalidations;
 mod liveness;
 mod starting;
 mod support;

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use dialcache_native::core::envelope::{Compression, Payload};
-use dialcache_native::remote::{Client, ErrorKind, Options, ReadOutcome, Status, WriteRequest};
+use dialcache_native::remote::{Client, ErrorKind, ReadOutcome, WriteRequest};
 use redis::Commands;
 
 use crate::support::{Harness, PATIENCE, Script, Server, invalidation, text, tracked, tracked_write};
@@ -224,6 +224,20 @@ fn without_a_watermark_or_stamp_nothing_is_served() {
 }
 
 #[test]
+fn an_unknown_encoding_is_a_failure_unless_the_value_is_barred() {
+    let server = Server::start();
+    let (mut harness, client) = Harness::connected(&server.url());
+    let mut redis = server.connection();
+    let () = redis.set(VALUE, b"\x01\0\0\0\0\0\0\0\x09\x07value").unwrap();
+    assert!(is_miss(&mut harness, &client, 1), "without a watermark");
+    let () = redis.set(WATERMARK, 9).unwrap();
+    assert!(is_miss(&mut harness, &client, 2));
+    let () = redis.set(WATERMARK, 8).unwrap();
+    client.read(3, tracked("id", "get", Some(PATIENCE))).unwrap();
+    assert_eq!(harness.failure(3).kind, ErrorKind::Encoding);
+}
+
+#[test]
 fn scripts_are_sent_again_after_the_server_forgot_them() {
     let server = Server::start();
     let (mut harness, client) = Harness::connected(&server.url());
@@ -321,83 +335,5 @@ fn a_tracked_read_needs_a_pair() {
         let (mut harness, client) = Harness::connected(&script.url());
         client.read(1, tracked("id", "get", Some(PATIENCE))).unwrap();
         assert_eq!(harness.failure(1).kind, ErrorKind::Protocol);
-    }
-}
-
-#[test]
-fn an_invalidation_waits_for_a_connection_and_says_when_there_is_none() {
-    let mut server = Server::start();
-    let waiting = |response_timeout| Options {
-        url: server.url(),
-        response_timeout,
-        ..Options::default()
-    };
-    let (mut harness, patient) = Harness::connected_with(waiting(PATIENCE));
-    let hasty = harness.io.connect(waiting(Duration::from_millis(100))).unwrap();
-    harness.expect_status(Status::Ready);
-    server.kill();
-    harness.expect_status(Status::Reconnecting);
-    harness.expect_status(Status::Reconnecting);
-    patient.invalidate(1, invalidation("id", 0)).unwrap();
-    hasty.invalidate(2, invalidation("id", 0)).unwrap();
-    assert_eq!(harness.invalidated(2).unwrap_err().kind, ErrorKind::Disconnected);
-    server.launch();
-    harness.invalidated(1).unwrap();
-    assert!(server.connection().exists::<_, bool>(WATERMARK).unwrap());
-}
-
-#[test]
-fn an_invalidation_whose_connection_ends_is_tried_once_more() {
-    let script = Script::start(|peer| {
-        peer.greet()?;
-        // Hangs up on the first command of every connection.
-        peer.command().map(drop)
-    });
-    let (mut harness, client) = Harness::connected(&script.url());
-    client.invalidate(1, invalidation("id", 0)).unwrap();
-    assert_eq!(harness.invalidated(1).unwrap_err().kind, ErrorKind::Disconnected);
-    let tries = script
-        .commands()
-        .iter()
-        .filter(|command| command[0] == "EVALSHA")
-        .count();
-    assert_eq!(tries, 2);
-}
-
-#[test]
-fn a_frozen_server_fails_an_invalidation_in_bounded_time_and_a_closed_client_at_once() {
-    let server = Server::start();
-    let options = Options {
-        url: server.url(),
-        connect_timeout: Duration::from_millis(200),
-        response_timeout: Duration::from_millis(200),
-        ..Options::default()
-    };
-    let (mut harness, client) = Harness::connected_with(options);
-    server.freeze();
-    client.invalidate(1, invalidation("id", 0)).unwrap();
-    let error = harness.invalidated(1).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Disconnected, "{error}");
-    client.invalidate(2, invalidation("id", 0)).unwrap();
-    client.close();
-    assert_eq!(harness.invalidated(2).unwrap_err().kind, ErrorKind::Closed);
-    assert_eq!(
-        client.invalidate(3, invalidation("id", 0)).unwrap_err().kind,
-        ErrorKind::Closed
-    );
-    server.thaw();
-}
-
-#[test]
-fn invalidations_that_are_not_answered_as_ours_are_errors() {
-    for (reply, kind) in [
-        (b":2\r\n".as_slice(), ErrorKind::Protocol),
-        (b"+OK\r\n", ErrorKind::Protocol),
-        (b"-NOPERM no permission\r\n", ErrorKind::Server),
-    ] {
-        let script = Script::answering(reply);
-        let (mut harness, client) = Harness::connected(&script.url());
-        client.invalidate(1, invalidation("id", 0)).unwrap();
-        assert_eq!(harness.invalidated(1).unwrap_err().kind, kind);
     }
 }

@@ -21,7 +21,8 @@ use super::{Cluster, Seed};
 /// How often a map is asked for while nothing casts doubt on it.
 const CALM: Duration = Duration::from_secs(30);
 
-/// How often while a slot has no connected owner: a promoted replica is found by asking.
+/// How soon when a slot has no connected owner: a promoted replica is found by asking. Doubles with
+/// every time, up to the longest wait between connection attempts.
 const WORRIED: Duration = Duration::from_millis(250);
 
 /// The least time between two questions, however many redirections come.
@@ -42,6 +43,7 @@ pub(in crate::remote) async fn run(client: Arc<Shared>, cluster: Arc<Cluster>) {
 async fn keep(client: &Arc<Shared>, cluster: &Cluster) {
     let mut backoff = Backoff::default();
     let limits = client.settings.reconnect;
+    let mut worried = WORRIED;
     loop {
         match find(client, cluster).await {
             Ok(topology) => {
@@ -56,7 +58,14 @@ async fn keep(client: &Arc<Shared>, cluster: &Cluster) {
             }
         }
         sleep(APART).await;
-        let rest = if cluster.is_whole() { CALM } else { WORRIED };
+        let rest = if cluster.is_whole() {
+            worried = WORRIED;
+            CALM
+        } else {
+            let rest = worried;
+            worried = (worried * 2).min(limits.max_delay.max(WORRIED));
+            rest
+        };
         tokio::select! {
             () = cluster.doubted.notified() => {}
             () = sleep(rest) => {}

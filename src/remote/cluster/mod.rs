@@ -83,10 +83,7 @@ impl Cluster {
                 None => Ok(Arc::clone(&self.lobby)),
             };
         }
-        let Some(owner) = map.owner(slot) else {
-            self.doubted.notify_one();
-            return Err(unserved());
-        };
+        let owner = map.owner(slot).ok_or_else(unserved)?;
         match owner.link.failure() {
             Some(error) => Err(error),
             None => Ok(Arc::clone(&owner.budget)),
@@ -114,11 +111,7 @@ impl Cluster {
 
     /// The node that serves a slot, as far as is known.
     pub fn owner(&self, slot: u16) -> Result<Arc<Node>, RemoteError> {
-        let owner = self.read().owner(slot).cloned();
-        owner.ok_or_else(|| {
-            self.doubted.notify_one();
-            unserved()
-        })
+        self.read().owner(slot).cloned().ok_or_else(unserved)
     }
 
     /// Returns when the map has changed after this was called and first polled.
