@@ -213,14 +213,21 @@ describe("RedisClient's life", () => {
     await expect(client.read({ valueKey: "list" })).rejects.toThrow(/WRONGTYPE/);
   });
 
-  it("refuses what it would have to ignore", async () => {
+  it("passes the watermark on", async () => {
     const server = await serve();
     const client = connect({ url: server.url });
     const tracked = { valueKey: "value", watermarkKey: "watermark" };
-    await expect(client.read(tracked)).rejects.toMatchObject({ code: "DIALCACHE_REDIS", kind: "unsupported" });
-    const write = client.write({ ...tracked, value: "x", cacheTtlMs: 60_000 });
-    await expect(write).rejects.toMatchObject({ code: "DIALCACHE_REDIS", kind: "unsupported" });
-    expect(await server.command("EXISTS", "value")).toBe(0);
+    expect(await client.read(tracked)).toBeNull();
+    expect(await client.write({ ...tracked, value: "x", cacheTtlMs: 60_000 })).toBe(true);
+    expect(await client.read(tracked)).toBe("x");
+    await server.command("SET", "watermark", "9".repeat(20));
+    expect(await client.read(tracked)).toBeNull();
+    expect(await client.write({ ...tracked, value: "x", cacheTtlMs: 60_000 })).toBe(false);
+  });
+
+  it("refuses what it would have to ignore", async () => {
+    const server = await serve();
+    const client = connect({ url: server.url });
     await expect(client.ready({ timeout: 5 } as never)).rejects.toThrow('did you mean "timeoutMs"?');
     await expect(client.ready({ timeoutMs: 0 })).rejects.toThrow(RangeError);
     await expect(client.ready(null as never)).rejects.toThrow(TypeError);
