@@ -227,8 +227,8 @@ export declare class JsonSerializer<T = unknown> implements Serializer<T> {
 
 /**
  * A connection to a Redis or Valkey server whose sockets, parsing and deadlines live on a native thread. It connects in
- * the background, keeps itself up, and never keeps an otherwise idle process alive. Standalone servers over TCP, TLS or a
- * unix socket; Sentinel is not supported.
+ * the background, keeps itself up, and never keeps an otherwise idle process alive. Single servers over TCP, TLS or a
+ * unix socket, and clusters; Sentinel is not supported.
  *
  * Emits `"status"` with each new {@link RedisClientStatus}.
  */
@@ -614,6 +614,18 @@ export interface RedisClientOptions {
    * `redis://127.0.0.1:6379`.
    */
   readonly url?: string | undefined;
+  /**
+   * Some nodes of a cluster, instead of `url`; the others are found from there. Budgets count for each node.
+   */
+  readonly nodes?:
+    | readonly (
+        | string
+        | {
+            readonly host: string;
+            readonly port?: number | undefined;
+          }
+      )[]
+    | undefined;
   /** Turns TLS on, or refines that of a `rediss://` url. */
   readonly tls?: RedisTlsOptions | undefined;
   /** ACL user; wins over the url's. */

@@ -174,8 +174,8 @@ describe("messages of refused options", () => {
     [
       "what this version does not have",
       resolveCachedOptions,
-      { ...goodCachedOptions, trackForInvalidation: true },
-      "cached(): trackForInvalidation is not available in this version",
+      { ...goodCachedOptions, readHedge: { delayMs: 5 } },
+      "cached(): readHedge is not available in this version",
     ],
     [
       "a long value",
@@ -285,6 +285,7 @@ describe("defaults", () => {
   it("of a native client are those of its documentation", () => {
     expect(resolveRedisClientOptions({ url: "redis://127.0.0.1:6379" })).toEqual({
       url: "redis://127.0.0.1:6379",
+      nodes: [],
       tls: undefined,
       username: undefined,
       password: undefined,

@@ -264,8 +264,9 @@ describe("new DialCache()", () => {
       tls: { ca: ["pem"], rejectUnauthorized: true },
       credentials: async () => ({ password: "p" }),
     });
-    // @ts-expect-error: not available in this version
-    native({ nodes: ["redis://127.0.0.1:7000"] });
+    native({ nodes: ["redis://127.0.0.1:7000", { host: "127.0.0.1", port: 7001 }] });
+    // @ts-expect-error: a node has a host
+    native({ nodes: [{ port: 7000 }] });
   });
 });
 

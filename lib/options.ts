@@ -158,7 +158,8 @@ function resolveUseCase(options: Readonly<Record<(typeof USE_CASE)[number], unkn
     defaultConfig: config,
     defaults: config === null ? NO_DEFAULTS : toLeaves(config, "defaultConfig"),
     serializer: isGiven(serializer) ? serializerOption(serializer, place) : undefined,
-    trackForInvalidation: trackForInvalidation !== undefined && trackedOption(trackForInvalidation, place),
+    trackForInvalidation:
+      trackForInvalidation !== undefined && boolean(trackForInvalidation, place, "trackForInvalidation"),
     redisReadTimeoutMs:
       redisReadTimeoutMs === undefined ? undefined : timeoutMs(redisReadTimeoutMs, place, "redisReadTimeoutMs"),
     fallbackTimeoutMs:
@@ -177,11 +178,6 @@ function useCaseOption(value: unknown, place: Place): string {
   if (useCase === "watermark") throw new UseCaseNameIsReservedError(useCase);
   if (!isWellFormed(useCase)) throw refuse(useCase, place, "useCase", "string", "well-formed text");
   return useCase;
-}
-
-function trackedOption(value: unknown, place: Place): boolean {
-  if (boolean(value, place, "trackForInvalidation")) refuseUnsupported(place, "trackForInvalidation");
-  return false;
 }
 
 function defaultConfigOption(value: unknown, place: Place): DialCacheKeyConfig {

@@ -74,8 +74,8 @@ export function nativeOf(client: unknown): NativeClient | undefined {
 
 /**
  * A connection to a Redis or Valkey server whose sockets, parsing and deadlines live on a native thread. It connects in
- * the background, keeps itself up, and never keeps an otherwise idle process alive. Standalone servers over TCP, TLS or a
- * unix socket; Sentinel is not supported.
+ * the background, keeps itself up, and never keeps an otherwise idle process alive. Single servers over TCP, TLS or a
+ * unix socket, and clusters; Sentinel is not supported.
  *
  * Emits `"status"` with each new {@link RedisClientStatus}.
  */
@@ -275,8 +275,10 @@ const PLAIN = /^(redis|valkey):\/\//;
 
 function nativeConfig(options: ResolvedRedisClientOptions): Parameters<typeof hub.connect>[0] {
   const { username, password, database, clientName, tls } = options;
+  const withTls = (url: string): string => (tls === undefined ? url : url.replace(PLAIN, "$1s://"));
   return {
-    url: tls === undefined ? options.url : options.url.replace(PLAIN, "$1s://"),
+    ...(options.url === undefined ? {} : { url: withTls(options.url) }),
+    nodes: options.nodes.map(withTls),
     ...(tls === undefined ? {} : { tls: nativeTls(tls) }),
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),

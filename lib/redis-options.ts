@@ -16,7 +16,6 @@ import {
 import type { DialCacheRedisClient, RedisCredentials } from "./redis-types";
 import { type Awaitable, JsonSerializer, type Serializer } from "./serializer";
 import { isWellFormed } from "./text";
-import { refuseUnsupported } from "./unsupported";
 
 export const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
 
@@ -46,8 +45,10 @@ export interface ResolvedTls {
 }
 
 export interface ResolvedRedisClientOptions {
-  /** May hold a password. */
-  readonly url: string;
+  /** May hold a password. Undefined for a cluster. */
+  readonly url: string | undefined;
+  /** Nodes of a cluster, as urls; empty for a single server. */
+  readonly nodes: readonly string[];
   readonly tls: ResolvedTls | undefined;
   readonly username: string | undefined;
   readonly password: string | undefined;
@@ -79,6 +80,7 @@ const CLIENT = optionNames(
   "maxPendingBytes",
   "reconnect",
 );
+const NODE = optionNames("host", "port");
 const TLS = optionNames("ca", "cert", "key", "servername", "rejectUnauthorized");
 const RECONNECT = optionNames("baseDelayMs", "maxDelayMs");
 
@@ -118,14 +120,21 @@ export function resolveRedisClientOptions(input: unknown = {}): ResolvedRedisCli
   const place: Place = { api: "new RedisClient()", path: "" };
   const options = readOptions(input, place, CLIENT);
   const { url: urlOption, nodes, tls, username, password, credentials, database, clientName } = options;
-  if (nodes !== undefined) refuseUnsupported(place, "nodes");
+  if (nodes !== undefined && urlOption !== undefined) {
+    throw invalid(TypeError, place, "nodes", "nodes and url exclude each other: nodes are those of a cluster");
+  }
+  if (nodes !== undefined && database !== undefined && database !== 0) {
+    throw invalid(RangeError, place, "database", "database must be 0 with nodes: a cluster has no other");
+  }
   if (credentials !== undefined && (password !== undefined || username !== undefined)) {
     throw invalid(TypeError, place, "credentials", "credentials take the place of username and password");
   }
-  const url = resolveUrl(urlOption, place);
+  const seeds = nodes === undefined ? [] : resolveNodes(nodes, place);
+  const url = nodes === undefined ? resolveUrl(urlOption, place) : undefined;
   return {
     url,
-    tls: resolveTls(tls, place, url),
+    nodes: seeds,
+    tls: resolveTls(tls, place, url ?? (seeds[0] as string)),
     username: text(username, place, "username"),
     password: text(password, place, "password"),
     credentials: credentials === undefined ? undefined : callback(credentials, place, "credentials"),
@@ -184,6 +193,21 @@ function text(value: unknown, place: Place, name: string): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value === "string" && value !== "" && isWellFormed(value)) return value;
   throw refuseSecret(value, place, name, "a non-empty string");
+}
+
+/** Some nodes of a cluster, as urls. */
+function resolveNodes(value: unknown, place: Place): readonly string[] {
+  if (!Array.isArray(value)) throw refuse(value, place, "nodes", "object", "an array of urls or { host, port }");
+  if (value.length === 0) throw invalid(RangeError, place, "nodes", "nodes must name at least one node of the cluster");
+  return value.map((node: unknown, index) => {
+    const name = `nodes[${index}]`;
+    if (typeof node === "string") return checkUrl(node.includes("://") ? node : `redis://${node}`, place, name);
+    const { host, port } = readOptions(node, inside(place, name), NODE);
+    const text_ = text(host, inside(place, name), "host");
+    if (text_ === undefined) throw refuse(host, inside(place, name), "host", "string", "a non-empty string");
+    const number = integer(undefinedOr(port, 6379), inside(place, name), "port", { min: 1, max: 65_535 });
+    return checkUrl(`redis://${text_.includes(":") ? `[${text_}]` : text_}:${number}`, place, name);
+  });
 }
 
 function resolveClientName(value: unknown, place: Place): string | undefined {

@@ -125,6 +125,10 @@ export interface RedisClientOptions {
    * `redis://127.0.0.1:6379`.
    */
   readonly url?: string | undefined;
+  /**
+   * Some nodes of a cluster, instead of `url`; the others are found from there. Budgets count for each node.
+   */
+  readonly nodes?: readonly (string | { readonly host: string; readonly port?: number | undefined })[] | undefined;
   /** Turns TLS on, or refines that of a `rediss://` url. */
   readonly tls?: RedisTlsOptions | undefined;
   /** ACL user; wins over the url's. */

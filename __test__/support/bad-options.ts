@@ -241,7 +241,6 @@ function badUseCaseOptions(base: Record<string, unknown>): BadOption[] {
     ),
     ...of("readTimeoutMs", [[50, "TypeError"]]),
     // Not available in this version.
-    ...of("trackForInvalidation", [[true, "TypeError"]]),
     ...of("readHedge", [[{ delayMs: 5 }, "TypeError"]]),
     ...of("shadowComparator", [[() => true, "TypeError"]]),
     ...of("defaultConfig.shadow.ramp", [[1, "TypeError"]]),
@@ -283,11 +282,20 @@ const notPem: readonly Refused[] = [
   ["", "RangeError"],
 ];
 
+const cluster = tableOf({});
+
 const withCert = tableOf({ ...goodRedisClientOptions, tls: { cert: "cert", key: "key" } });
 
 export const badRedisClientOptions: readonly BadOption[] = [
   ...native("url", notUrls, "url", SECRET),
   ...native("nodes", [[["redis://127.0.0.1:7000"], "TypeError"]]),
+  ...cluster("nodes", [
+    ...notObjects.filter(([value]) => !Array.isArray(value)),
+    [[], "RangeError"],
+    [["not a url at all"], "TypeError"],
+    [[1], "TypeError"],
+    [[null], "TypeError"],
+  ]),
   ...native("tls", notObjects),
   ...native("tls", [[`-----BEGIN PRIVATE KEY-----\n${SECRET}`, "TypeError"]], "tls", SECRET),
   ...native("tls.ca", [...notPem, [[], "RangeError"], [[1], "TypeError"], [["ca", null], "TypeError"]]),

@@ -53,8 +53,10 @@ pub struct TlsConfig {
 /// What a client is made with; checked by the facade.
 #[napi(object)]
 pub struct ClientConfig {
-    /// Where the server is.
-    pub url: String,
+    /// Where the server is; absent for a cluster.
+    pub url: Option<String>,
+    /// Some nodes of a cluster; empty for a single server.
+    pub nodes: Vec<String>,
     /// TLS settings.
     pub tls: Option<TlsConfig>,
     /// ACL user.
@@ -258,8 +260,8 @@ impl NativeClient {
 
 fn options(config: ClientConfig) -> Options {
     Options {
-        nodes: Vec::new(),
-        url: config.url,
+        url: config.url.unwrap_or_else(|| Options::default().url),
+        nodes: config.nodes,
         tls: config.tls.map(|tls| TlsOptions {
             ca: tls.ca.map(|ca| ca.to_vec()),
             cert: tls.cert.map(|cert| cert.to_vec()),
