@@ -6,9 +6,9 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use dialcache_native::core::metrics::{Counter, Counters};
 
 fn bench(criterion: &mut Criterion) {
-    let mut counters = Counters::default();
+    let counters = Counters::default();
     criterion.bench_function("counter/add", |b| {
-        b.iter(|| black_box(&mut counters).add(black_box(Counter::LocalHit)));
+        b.iter(|| black_box(&counters).add(black_box(Counter::LocalHit)));
     });
 }
 

@@ -14,7 +14,7 @@ use super::cell::{EngineCell, Reader};
 use super::client::{CompressionConfig, NativeClient};
 use super::clock::{self, Clock};
 use super::codes;
-use super::figures::{self, EngineGauges, UseCaseCounters};
+use super::figures::{self, CounterReader, EngineGauges};
 use super::lines::Lines;
 use super::payload::to_payload;
 use super::policy::PolicyLeaves;
@@ -189,6 +189,14 @@ impl NativeEngine {
         self.cell.begin(UseCaseId(use_case), Some(&call.into()), &id, &args)
     }
 
+    /// A call that no key or no policy could be made for. Answers the flight that runs its source.
+    #[napi(catch_unwind)]
+    pub fn begin_uncached(&self, use_case: u32, call: CallConfig) -> u32 {
+        let now = self.cell.clock.now();
+        let mut core = self.cell.core.borrow_mut();
+        core.begin_uncached(UseCaseId(use_case), Some(&call.into()), now).0
+    }
+
     /// What happened at each layer in the latest lookup.
     #[napi(catch_unwind)]
     pub fn trace(&self) -> u32 {
@@ -312,10 +320,10 @@ impl NativeEngine {
         figures::gauges(&self.cell.core.borrow(), self.cell.clock.now())
     }
 
-    /// The counters of everything registered.
+    /// Reads what this engine counts.
     #[napi(catch_unwind)]
-    pub fn counters(&self) -> Vec<UseCaseCounters> {
-        figures::counters(&self.cell.core.borrow())
+    pub fn counters(&self) -> CounterReader {
+        CounterReader::new(&self.cell.core.borrow())
     }
 }
 
@@ -323,7 +331,7 @@ impl NativeEngine {
     clippy::cast_precision_loss,
     reason = "JavaScript's numbers; counts stay far below 2^53"
 )]
-const fn float(number: u64) -> f64 {
+pub const fn float(number: u64) -> f64 {
     number as f64
 }
 

@@ -1,11 +1,13 @@
 //! What `stats()` is made of.
 
+use napi::bindgen_prelude::Float64Array;
 use napi_derive::napi;
 
 use super::clock;
+use super::engine::float;
 use crate::core::Nanos;
 use crate::core::engine::Engine;
-use crate::core::metrics::{Counter, Counters};
+use crate::core::metrics::{Counter, CounterList};
 
 /// Facts for `stats()` and `getCoalescingState()`.
 #[napi(object)]
@@ -24,34 +26,6 @@ pub struct EngineGauges {
     pub timers: u32,
 }
 
-/// The counters of one use case.
-#[napi(object)]
-pub struct UseCaseCounters {
-    /// Kind of id.
-    pub key_type: String,
-    /// The use case's name.
-    pub use_case: String,
-    /// Whether its values can be invalidated.
-    pub tracked: bool,
-    pub local_requests: f64,
-    pub local_hits: f64,
-    pub local_misses: f64,
-    pub local_disabled: f64,
-    pub remote_requests: f64,
-    pub remote_hits: f64,
-    pub remote_misses: f64,
-    pub remote_disabled: f64,
-    pub read_deadlines_armed: f64,
-    pub read_timeouts: f64,
-    pub coalesced: f64,
-    pub source_calls: f64,
-    pub source_timeouts: f64,
-    pub writes_ok: f64,
-    pub writes_fenced: f64,
-    pub writes_failed: f64,
-    pub writes_skipped: f64,
-}
-
 /// The engine's facts of this moment.
 pub fn gauges(engine: &Engine, now: Nanos) -> EngineGauges {
     let gauges = engine.gauges();
@@ -68,41 +42,71 @@ pub fn gauges(engine: &Engine, now: Nanos) -> EngineGauges {
     }
 }
 
-/// The counters of everything registered.
-pub fn counters(engine: &Engine) -> Vec<UseCaseCounters> {
-    engine
-        .counters()
-        .map(|(key_type, use_case, tracked, counters)| of_use_case(key_type, use_case, tracked, counters))
-        .collect()
+/// What [`CounterReader::read`] answers of each use case, in this order.
+const COLUMNS: &[(&str, Counter)] = &[
+    ("localRequests", Counter::LocalRequest),
+    ("localHits", Counter::LocalHit),
+    ("localMisses", Counter::LocalMiss),
+    ("localPolicyDisabled", Counter::LocalPolicyDisabled),
+    ("localInvalidTtl", Counter::LocalInvalidTtl),
+    ("localInvalidRamp", Counter::LocalInvalidRamp),
+    ("localRampedDown", Counter::LocalRampedDown),
+    ("remoteRequests", Counter::RemoteRequest),
+    ("remoteHits", Counter::RemoteHit),
+    ("remoteMisses", Counter::RemoteMiss),
+    ("remotePolicyDisabled", Counter::RemotePolicyDisabled),
+    ("remoteInvalidTtl", Counter::RemoteInvalidTtl),
+    ("remoteInvalidRamp", Counter::RemoteInvalidRamp),
+    ("remoteRampedDown", Counter::RemoteRampedDown),
+    ("readDeadlinesArmed", Counter::ReadDeadlineArmed),
+    ("readTimeouts", Counter::ReadTimeout),
+    ("coalesced", Counter::Coalesced),
+    ("sourceCalls", Counter::SourceCall),
+    ("sourceTimeouts", Counter::SourceTimeout),
+    ("writesOk", Counter::WriteOk),
+    ("writesFenced", Counter::WriteFenced),
+    ("writesFailed", Counter::WriteFailed),
+    ("writesSkipped", Counter::WriteSkipped),
+];
+
+/// Reads what an engine counts, also when that engine is gone. Keeps nothing else of it alive.
+#[napi]
+pub struct CounterReader(CounterList);
+
+impl CounterReader {
+    /// A reader of one engine's counters.
+    pub fn new(engine: &Engine) -> Self {
+        Self(engine.counted().clone())
+    }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "JavaScript's numbers; counts stay far below 2^53"
-)]
-fn of_use_case(key_type: &str, use_case: &str, tracked: bool, counters: &Counters) -> UseCaseCounters {
-    let get = |counter| counters.get(counter) as f64;
-    UseCaseCounters {
-        key_type: key_type.into(),
-        use_case: use_case.into(),
-        tracked,
-        local_requests: get(Counter::LocalRequest),
-        local_hits: get(Counter::LocalHit),
-        local_misses: get(Counter::LocalMiss),
-        local_disabled: get(Counter::LocalDisabled),
-        remote_requests: get(Counter::RemoteRequest),
-        remote_hits: get(Counter::RemoteHit),
-        remote_misses: get(Counter::RemoteMiss),
-        remote_disabled: get(Counter::RemoteDisabled),
-        read_deadlines_armed: get(Counter::ReadDeadlineArmed),
-        read_timeouts: get(Counter::ReadTimeout),
-        coalesced: get(Counter::Coalesced),
-        source_calls: get(Counter::SourceCall),
-        source_timeouts: get(Counter::SourceTimeout),
-        writes_ok: get(Counter::WriteOk),
-        writes_fenced: get(Counter::WriteFenced),
-        writes_failed: get(Counter::WriteFailed),
-        writes_skipped: get(Counter::WriteSkipped),
+#[napi]
+impl CounterReader {
+    /// Names of what `read` answers of each use case, in its order.
+    #[napi(catch_unwind)]
+    pub fn columns() -> Vec<&'static str> {
+        COLUMNS.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Key type and name of the use cases from `place` on, in turn, in the order of `read`.
+    #[napi(catch_unwind)]
+    pub fn names(&self, place: u32) -> Vec<String> {
+        let all = self.0.all();
+        let new = all.iter().skip(place as usize);
+        new.flat_map(|counted| [counted.key_type.to_string(), counted.use_case.to_string()])
+            .collect()
+    }
+
+    /// The counters of everything registered: one number for each of `columns()`, use case
+    /// after use case. One array, because a scrape reads hundreds of them.
+    #[napi(catch_unwind)]
+    pub fn read(&self) -> Float64Array {
+        let all = self.0.all();
+        let mut numbers = Vec::with_capacity(all.len() * COLUMNS.len());
+        for counted in all.iter() {
+            numbers.extend(COLUMNS.iter().map(|(_, counter)| float(counted.counters.get(*counter))));
+        }
+        numbers.into()
     }
 }
 

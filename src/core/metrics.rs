@@ -1,4 +1,12 @@
 //! Counters of one use case: plain additions on the owning thread.
+//!
+//! They are kept apart from the engine that counts, so that what it counted can still be read, and
+//! little else is kept alive, when the engine itself is gone.
+
+use std::cell::{Cell, Ref, RefCell};
+use std::rc::Rc;
+
+use super::policy::OffReason;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,16 +18,28 @@ pub enum Counter {
     LocalHit,
     /// Process-local misses.
     LocalMiss,
-    /// Calls whose process-local layer was off.
-    LocalDisabled,
+    /// Calls whose process-local layer had no TTL.
+    LocalPolicyDisabled,
+    /// Calls whose process-local layer had a TTL out of range.
+    LocalInvalidTtl,
+    /// Calls whose process-local layer had a ramp out of range.
+    LocalInvalidRamp,
+    /// Calls that were outside the process-local layer's ramp.
+    LocalRampedDown,
     /// Redis reads begun.
     RemoteRequest,
     /// Redis hits: payloads the serializer accepted.
     RemoteHit,
     /// Clean Redis misses, and payloads that were rejected.
     RemoteMiss,
-    /// Calls whose Redis layer was off.
-    RemoteDisabled,
+    /// Calls whose Redis layer had no TTL.
+    RemotePolicyDisabled,
+    /// Calls whose Redis layer had a TTL out of range.
+    RemoteInvalidTtl,
+    /// Calls whose Redis layer had a ramp out of range.
+    RemoteInvalidRamp,
+    /// Calls that were outside the Redis layer's ramp.
+    RemoteRampedDown,
     /// Read deadlines armed: one for each leader that really reads.
     ReadDeadlineArmed,
     /// Reads given up at their deadline.
@@ -48,32 +68,154 @@ pub enum Counter {
     WriteSkipped,
 }
 
+impl Counter {
+    /// What counts a process-local layer that was off.
+    #[must_use]
+    pub const fn local_off(reason: OffReason) -> Self {
+        match reason {
+            OffReason::PolicyDisabled => Self::LocalPolicyDisabled,
+            OffReason::InvalidTtl => Self::LocalInvalidTtl,
+            OffReason::InvalidRamp => Self::LocalInvalidRamp,
+            OffReason::RampedDown => Self::LocalRampedDown,
+        }
+    }
+
+    /// What counts a Redis layer that was off.
+    #[must_use]
+    pub const fn remote_off(reason: OffReason) -> Self {
+        match reason {
+            OffReason::PolicyDisabled => Self::RemotePolicyDisabled,
+            OffReason::InvalidTtl => Self::RemoteInvalidTtl,
+            OffReason::InvalidRamp => Self::RemoteInvalidRamp,
+            OffReason::RampedDown => Self::RemoteRampedDown,
+        }
+    }
+}
+
 const COUNTERS: usize = Counter::WriteSkipped as usize + 1;
 
-/// The counters of one use case.
+/// The counters of one use case. Clones count together.
 #[derive(Clone, Debug)]
-pub struct Counters([u64; COUNTERS]);
+pub struct Counters(Rc<[Cell<u64>; COUNTERS]>);
 
 impl Default for Counters {
     fn default() -> Self {
-        Self([0; COUNTERS])
+        Self(Rc::new([const { Cell::new(0) }; COUNTERS]))
     }
 }
 
 impl Counters {
     /// Counts one event.
-    pub const fn add(&mut self, counter: Counter) {
-        self.0[counter as usize] += 1;
+    pub fn add(&self, counter: Counter) {
+        let cell = &self.0[counter as usize];
+        cell.set(cell.get() + 1);
     }
 
     /// Uncounts an event that was counted and then did not come about.
-    pub const fn take_back(&mut self, counter: Counter) {
-        self.0[counter as usize] -= 1;
+    pub fn take_back(&self, counter: Counter) {
+        let cell = &self.0[counter as usize];
+        cell.set(cell.get() - 1);
     }
 
     /// How often the event was counted.
     #[must_use]
-    pub const fn get(&self, counter: Counter) -> u64 {
-        self.0[counter as usize]
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.0[counter as usize].get()
+    }
+}
+
+/// One use case's counters, with its names.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Kind of id.
+    pub key_type: Box<str>,
+    /// The use case's name.
+    pub use_case: Box<str>,
+    /// What was counted.
+    pub counters: Counters,
+}
+
+/// The counters of everything registered, in the order of registration. Clones are the same list.
+#[derive(Clone, Debug, Default)]
+pub struct CounterList(Rc<RefCell<Vec<Counted>>>);
+
+impl CounterList {
+    /// Counters for one more use case. Those of the same names are counted together.
+    #[must_use]
+    pub fn counters(&self, key_type: &str, use_case: &str) -> Counters {
+        let known = self
+            .all()
+            .iter()
+            .find(|counted| *counted.key_type == *key_type && *counted.use_case == *use_case)
+            .map(|counted| counted.counters.clone());
+        known.unwrap_or_else(|| self.add(key_type, use_case))
+    }
+
+    fn add(&self, key_type: &str, use_case: &str) -> Counters {
+        let counters = Counters::default();
+        self.0.borrow_mut().push(Counted {
+            key_type: key_type.into(),
+            use_case: use_case.into(),
+            counters: counters.clone(),
+        });
+        counters
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn all(&self) -> Ref<'_, [Counted]> {
+        Ref::map(self.0.borrow(), Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_count_together() {
+        let counters = Counters::default();
+        counters.clone().add(Counter::SourceCall);
+        counters.add(Counter::SourceCall);
+        assert_eq!(counters.get(Counter::SourceCall), 2);
+        assert_eq!(counters.get(Counter::WriteSkipped), 0);
+    }
+
+    #[test]
+    fn one_name_is_counted_in_one_place_and_outlives_who_counts() {
+        let list = CounterList::default();
+        let (first, again) = (list.counters("user", "Get"), list.counters("user", "Get"));
+        let other = list.counters("team", "Get");
+        first.add(Counter::LocalHit);
+        again.add(Counter::LocalHit);
+        other.add(Counter::LocalMiss);
+        drop((first, again, other));
+        let all = list.all();
+        let read: Vec<_> = all
+            .iter()
+            .map(|counted| (&*counted.key_type, counted.counters.get(Counter::LocalHit)))
+            .collect();
+        assert_eq!(read, [("user", 2), ("team", 0)]);
+    }
+
+    #[test]
+    fn each_reason_of_each_layer_has_a_counter_of_its_own() {
+        let reasons = [
+            OffReason::PolicyDisabled,
+            OffReason::InvalidTtl,
+            OffReason::InvalidRamp,
+            OffReason::RampedDown,
+        ];
+        let counters = Counters::default();
+        for reason in reasons {
+            counters.add(Counter::local_off(reason));
+            counters.add(Counter::remote_off(reason));
+        }
+        assert!(
+            reasons
+                .into_iter()
+                .flat_map(|reason| [Counter::local_off(reason), Counter::remote_off(reason)])
+                .all(|counter| counters.get(counter) == 1)
+        );
     }
 }

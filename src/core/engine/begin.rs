@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::Nanos;
 use super::super::chain::Chain;
 use super::super::error::KeyError;
-use super::super::flight::NewFlight;
+use super::super::flight::{FlightId, NewFlight};
 use super::super::local::UNTRACKED;
 use super::super::metrics::Counter;
 use super::super::policy::{LayerPolicy, OffReason};
@@ -62,7 +62,7 @@ impl Engine {
         let shared = policy.coalesce && (admitted.is_ok() || reads);
         let counters = self.registry.counters(space);
         if let Err(reason) = local {
-            counters.add(Counter::LocalDisabled);
+            counters.add(Counter::local_off(reason));
             self.trace.local = LayerTrace::Off(reason);
         }
 
@@ -104,7 +104,7 @@ impl Engine {
         match remote {
             None => Ok(Begin::Source(flight)),
             Some(Err(reason)) => {
-                counters.add(Counter::RemoteDisabled);
+                counters.add(Counter::remote_off(reason));
                 self.trace.remote = LayerTrace::Off(reason);
                 Ok(Begin::Source(flight))
             }
@@ -122,6 +122,32 @@ impl Engine {
                 Ok(Begin::Read(flight))
             }
         }
+    }
+
+    /// A call that no key or no policy could be made for: its source runs with its deadline, and no
+    /// layer is asked or counted.
+    pub fn begin_uncached(&mut self, use_case: UseCaseId, options: Option<&CallOptions>, now: Nanos) -> FlightId {
+        let CallOptions {
+            read_timeout,
+            source_timeout,
+            ..
+        } = *options.unwrap_or(&self.registry.use_case(use_case).call);
+        self.trace = Trace::default();
+        self.compose_key(self.registry.use_case(use_case).space, "", "");
+        self.flights.lead(
+            &self.key,
+            false,
+            NewFlight {
+                use_case,
+                chain: Chain::new(false, false),
+                group: UNTRACKED,
+                local_ttl: 0,
+                remote_ttl_ms: 0,
+                started_at: now,
+                read_timeout: nanos(read_timeout),
+                source_timeout: source_timeout.map(nanos),
+            },
+        )
     }
 
     /// The layer's lifetime in seconds, or why it is off.

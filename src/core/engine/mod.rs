@@ -22,7 +22,7 @@ use super::deadline::Deadlines;
 use super::error::KeyError;
 use super::flight::{Flight, FlightId, Flights};
 use super::local::{Eviction, LocalIndex, Slot, UNTRACKED};
-use super::metrics::{Counter, Counters};
+use super::metrics::{Counter, CounterList};
 use registry::Registry;
 
 /// What an engine is made with.
@@ -173,20 +173,13 @@ impl Engine {
         }
     }
 
-    /// Key type, use case, whether it is tracked, and counters of everything registered.
-    pub fn counters(&self) -> impl Iterator<Item = (&str, &str, bool, &Counters)> {
-        let spaces = self.registry.spaces().iter();
-        spaces.map(|space| {
-            (
-                &*space.key_type,
-                &*space.use_case,
-                space.scheme.tracked(),
-                &space.counters,
-            )
-        })
+    /// The counters of everything registered.
+    #[must_use]
+    pub const fn counted(&self) -> &CounterList {
+        self.registry.counted()
     }
 
-    fn count(&mut self, id: UseCaseId, counter: Counter) {
+    fn count(&self, id: UseCaseId, counter: Counter) {
         self.registry.count(id, counter);
     }
 }

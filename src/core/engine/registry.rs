@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::Nanos;
 use super::super::error::KeyError;
 use super::super::key::KeyScheme;
-use super::super::metrics::{Counter, Counters};
+use super::super::metrics::{Counter, CounterList, Counters};
 use super::super::policy::Policy;
 
 /// A registered use case's number.
@@ -59,14 +59,16 @@ const WATERMARK: &str = "watermark";
 pub(super) struct Registry {
     namespace: String,
     spaces: Vec<Space>,
+    counted: CounterList,
     use_cases: Vec<UseCase>,
 }
 
 impl Registry {
-    pub(super) const fn new(namespace: String) -> Self {
+    pub(super) fn new(namespace: String) -> Self {
         Self {
             namespace,
             spaces: Vec::new(),
+            counted: CounterList::default(),
             use_cases: Vec::new(),
         }
     }
@@ -91,7 +93,7 @@ impl Registry {
             scheme: KeyScheme::new(&self.namespace, key_type, use_case, tracked)?,
             key_type: key_type.into(),
             use_case: use_case.into(),
-            counters: Counters::default(),
+            counters: self.counted.counters(key_type, use_case),
         });
         Ok(SpaceId(number(self.spaces.len() - 1)))
     }
@@ -113,22 +115,23 @@ impl Registry {
         self.space(self.use_case(id).space)
     }
 
-    pub(super) fn counters(&mut self, id: SpaceId) -> &mut Counters {
-        &mut self.spaces[id.0 as usize].counters
+    pub(super) fn counters(&self, id: SpaceId) -> &Counters {
+        &self.space(id).counters
     }
 
-    pub(super) fn count(&mut self, id: UseCaseId, counter: Counter) {
+    pub(super) fn count(&self, id: UseCaseId, counter: Counter) {
         let space = self.use_case(id).space;
         self.counters(space).add(counter);
     }
 
-    pub(super) fn take_back(&mut self, id: UseCaseId, counter: Counter) {
+    pub(super) fn take_back(&self, id: UseCaseId, counter: Counter) {
         let space = self.use_case(id).space;
         self.counters(space).take_back(counter);
     }
 
-    pub(super) fn spaces(&self) -> &[Space] {
-        &self.spaces
+    /// The counters of all spaces, by their names.
+    pub(super) const fn counted(&self) -> &CounterList {
+        &self.counted
     }
 }
 

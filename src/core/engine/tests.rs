@@ -8,6 +8,8 @@ use super::super::flight::Unanswered;
 use super::super::policy::{Leaf, Leaves, OffReason};
 use super::*;
 
+mod counting;
+
 const MS: u64 = 1_000_000;
 const SEC: u64 = 1_000 * MS;
 
@@ -86,7 +88,8 @@ fn run_source(engine: &mut Engine, flight: FlightId, now: u64) -> Settled {
 }
 
 fn counted(engine: &Engine, counter: Counter) -> u64 {
-    engine.counters().map(|(_, _, _, counters)| counters.get(counter)).sum()
+    let all = engine.counted().all();
+    all.iter().map(|counted| counted.counters.get(counter)).sum()
 }
 
 #[test]
@@ -246,7 +249,7 @@ fn a_follower_skips_the_local_layer_as_its_leader_does() {
         remote: LayerTrace::Absent,
     };
     assert_eq!(engine.trace(), skipped);
-    assert_eq!(counted(&engine, Counter::LocalDisabled), 2);
+    assert_eq!(counted(&engine, Counter::LocalPolicyDisabled), 2);
     assert_eq!(counted(&engine, Counter::RemoteRequest), 1);
 }
 
