@@ -4,7 +4,6 @@ import { UseCaseIsAlreadyRegisteredError } from "./errors";
 import { Instance } from "./instance";
 import { invalidate } from "./invalidation";
 import { guardLogger } from "./logger";
-import { guardMetrics } from "./metrics";
 import { Operations } from "./operation";
 import { integer, MAX_TIMEOUT_MS, optionNames, readOptions, undefinedOr } from "./option-reader";
 import { type ResolvedRedis, resolveCachedOptions, resolveDialCacheOptions, resolveGetOrLoadOptions } from "./options";
@@ -36,10 +35,9 @@ export class DialCache {
     const options = resolveDialCacheOptions(config);
     const owned = ownedClient(options.redis);
     const logger = guardLogger(options.logger);
-    const metrics = options.metrics === undefined ? undefined : guardMetrics(options.metrics);
     this.#owned = owned;
     try {
-      this.#instance = new Instance(options, remoteLayer(options.redis, owned), installedClock(), logger, metrics);
+      this.#instance = new Instance(options, remoteLayer(options.redis, owned), installedClock(), logger);
     } catch (error) {
       owned?.close();
       throw error;
@@ -91,7 +89,7 @@ export class DialCache {
     return function (this: unknown, ...args: unknown[]): Promise<unknown> {
       const scope = context.current();
       if (scope === undefined) {
-        operation.recorder.disabled("noop", "context");
+        operation.recorder.outOfContext();
         return plainCall({ fn, self: this, args });
       }
       try {
@@ -105,7 +103,7 @@ export class DialCache {
           return useCase.call(scope, spec, { fn, self: this, args });
         const answer = lookup(spec);
         if (answer < PLAIN_HIT) return slots[answer] as Promise<unknown>;
-        return useCase.follow(answer, "local", { fn, self: this, args });
+        return useCase.follow(answer, undefined, { fn, self: this, args });
       } catch (error) {
         return useCase.broken(error, { fn, self: this, args });
       }
@@ -124,7 +122,7 @@ export class DialCache {
     const operation = this.#operations.get(resolved.keyType, resolved.useCase, resolved.trackForInvalidation);
     const call: Call = { fn: load, self: undefined, args: [] };
     if (scope === undefined) {
-      operation.recorder.disabled("noop", "context");
+      operation.recorder.outOfContext();
       return plainCall(call) as Promise<V>;
     }
     const useCase = new UseCase(this.#instance, operation, resolved);
@@ -154,7 +152,7 @@ export class DialCache {
 
   /** What was counted since this instance was made. */
   stats(): DialCacheStats {
-    return snapshot(this.#instance, this.#operations.all());
+    return snapshot(this.#instance);
   }
 
   /**

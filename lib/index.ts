@@ -39,5 +39,5 @@ export type {
 } from "./metrics";
 export { type LateReplyStats, RedisClient, type RedisClientStats, type RedisClientStatus } from "./redis-client";
 export { type Awaitable, BufferSerializer, JsonSerializer, type Serializer, StringSerializer } from "./serializer";
-export type { DialCacheStats, LayerCounts, UseCaseStats } from "./stats";
+export type { DialCacheStats, DisabledCounts, LayerCounts, UseCaseStats } from "./stats";
 export type * from "./types";

@@ -1,11 +1,11 @@
 import type { Clock } from "./clock";
 import type { Leaves } from "./config";
 import { DialCacheClosedError } from "./errors";
+import { Figures } from "./figures";
 import { expectReply, hub, type Listener } from "./hub";
 import { Invalidations } from "./invalidations";
 import type { DialCacheKey } from "./key";
 import type { Logger } from "./logger";
-import type { GuardedMetrics } from "./metrics";
 import {
   DUE_LINGER,
   FREED,
@@ -18,6 +18,7 @@ import {
   TIMED_OUT,
   TIMER,
 } from "./native";
+import { connect, type Observers } from "./observers";
 import type { ResolvedDialCacheOptions } from "./options";
 import { policyOverlay } from "./policy-overlay";
 import { nativeOf } from "./redis-client";
@@ -43,7 +44,8 @@ export class Instance implements Listener {
   /** What is told of a leader's call, each for less than a method of the engine costs. */
   readonly steps: Steps;
   readonly clock: Clock | undefined;
-  readonly metrics: GuardedMetrics | undefined;
+  readonly figures: Figures;
+  readonly observers: Observers;
   readonly logger: Logger;
   readonly namespace: string;
   readonly localMaxSize: number;
@@ -77,11 +79,9 @@ export class Instance implements Listener {
     remote: RemoteLayer | undefined,
     clock: Clock | undefined,
     logger: Logger,
-    metrics: GuardedMetrics | undefined,
   ) {
     this.clock = clock;
     this.logger = logger;
-    this.metrics = metrics;
     this.namespace = options.namespace;
     this.localMaxSize = options.localMaxSize;
     this.localTimings = options.localTimings;
@@ -99,9 +99,11 @@ export class Instance implements Listener {
       ...(compression === undefined ? {} : { compression }),
     });
     this.steps = stepsOf(this.engine);
+    this.figures = new Figures(options.namespace, this.engine.counters());
     const native = nativeOf(remote?.client);
     if (remote?.native === true && native !== undefined) this.#number = this.engine.attach(native);
     this.#timer = new DeadlineTimer(this.engine, clock, () => this.#due());
+    this.observers = connect(options.metrics, this.figures, this);
   }
 
   /** Monotonic milliseconds. */

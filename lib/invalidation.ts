@@ -1,8 +1,8 @@
 import { DialCacheClosedError, DialCacheKeyError } from "./errors";
+import { invalidationError } from "./figures";
 import type { Instance } from "./instance";
 import { normalizeKeySpec } from "./key";
 import { integer } from "./option-reader";
-import { Recorder } from "./recorder";
 
 /** 365 days, in milliseconds. */
 const MAX_FUTURE_BUFFER_MS = 31_536_000_000;
@@ -25,14 +25,15 @@ export async function invalidate(
   }
   const text = idText(id);
   const watermarkKey = bar(instance, keyType, text);
-  instance.metrics?.invalidation({ cacheNamespace: instance.namespace, keyType, layer: "remote" });
+  const { figures, logger, namespace, observers } = instance;
+  figures.invalidated(keyType);
+  observers.events?.invalidation({ cacheNamespace: namespace, keyType, layer: "remote" });
   try {
     await remote.client.invalidate({ watermarkKey, futureBufferMs });
   } catch (error) {
-    const names = { cacheNamespace: instance.namespace, useCase: "watermark", keyType };
-    const recorder = new Recorder(names, instance.metrics, instance.logger, undefined);
-    recorder.error("remote", "invalidation");
-    recorder.warn("an invalidation failed", error);
+    figures.invalidationFailed(keyType);
+    observers.events?.error(invalidationError(namespace, keyType));
+    logger.warn("DialCache: an invalidation failed", error);
     throw error;
   } finally {
     // What was read from Redis while the watermark was on its way may be what it bars.

@@ -17,6 +17,7 @@ import {
   TIMED_OUT,
   WRITE,
 } from "./native";
+import type { Span, SpanKind, SpanOutcome } from "./observers";
 import type { Call } from "./plain-call";
 import { failureError } from "./redis-client";
 import type { RemoteLayer } from "./remote-layer";
@@ -31,6 +32,10 @@ const READING = 1;
 const SOURCING = 2;
 
 const MS_PER_SECOND = 1_000;
+
+const READ_OUTCOMES: Readonly<Record<number, SpanOutcome>> = { [LOAD]: "hit", [MISS]: "miss", [TIMED_OUT]: "timeout" };
+
+function nothing(): void {}
 
 /**
  * One leader's call on its way through Redis read, serializer, source and write-back. The engine decides each step; this
@@ -57,6 +62,7 @@ export class Leader implements Waiter {
   #clientRead: ClientRead | undefined;
   #closedBy: unknown;
   #since = 0;
+  #span: Span | undefined;
 
   constructor(useCase: UseCase, flight: number, layer: MetricLayer, call: Call) {
     this.#instance = useCase.instance;
@@ -97,9 +103,10 @@ export class Leader implements Waiter {
       })
       .catch(this.#reject);
     if (timedHere) this.#instance.syncTimer();
+    if (kind !== READ_ELSEWHERE) this.#inSpan("read", nothing);
     tell();
     if (this.#waitsFor !== READING) return;
-    if (kind === READ_ELSEWHERE) this.#readThroughClient();
+    if (kind === READ_ELSEWHERE) this.#inSpan("read", () => this.#readThroughClient());
     else if (refused !== undefined) this.replied(FAILED, refused);
   }
 
@@ -131,6 +138,17 @@ export class Leader implements Waiter {
     });
   }
 
+  /** Runs `fn` in a span that ends at `#endSpan`, when somebody traces. */
+  #inSpan<T>(kind: SpanKind, fn: () => T): T {
+    this.#span = this.#useCase.recorder.span(kind);
+    return this.#span === undefined ? fn() : this.#span.run(fn);
+  }
+
+  #endSpan(outcome: SpanOutcome): void {
+    this.#span?.end(outcome);
+    this.#span = undefined;
+  }
+
   #elapsed(): number {
     return (this.#instance.now() - this.#since) / MS_PER_SECOND;
   }
@@ -151,6 +169,7 @@ export class Leader implements Waiter {
   }
 
   #afterRead(): void {
+    this.#endSpan(READ_OUTCOMES[this.#reply] ?? "error");
     if (this.#reply === LOAD) {
       this.#load(this.#value as string | Buffer);
       return;
@@ -239,7 +258,7 @@ export class Leader implements Waiter {
     const { fn, self, args } = this.#call;
     let value: unknown;
     try {
-      value = await Reflect.apply(fn, self, args);
+      value = await this.#inSpan("source", () => Reflect.apply(fn, self, args));
     } catch (error) {
       this.#fail(error);
       return;
@@ -265,7 +284,7 @@ export class Leader implements Waiter {
       return;
     }
     this.#instance.place(packed, value);
-    this.#observeSource();
+    this.#observeSource("ok");
     if ((packed & WRITE) === 0) {
       this.#end();
       this.#resolve(value);
@@ -288,7 +307,7 @@ export class Leader implements Waiter {
       return;
     }
     this.#instance.syncTimer();
-    this.#observeSource();
+    this.#observeSource("error");
     this.#useCase.recorder.error(this.#layer, "fallback", true);
     this.#end();
     this.#reject(error);
@@ -307,13 +326,14 @@ export class Leader implements Waiter {
   }
 
   #sourceTimedOut(): void {
-    this.#observeSource();
+    this.#observeSource("timeout");
     this.#useCase.recorder.error(this.#layer, "fallback", true);
     this.#end();
     this.#reject(new FallbackTimeoutError(this.#useCase.name, this.#useCase.fallbackTimeoutMs as number));
   }
 
-  #observeSource(): void {
+  #observeSource(outcome: SpanOutcome): void {
+    this.#endSpan(outcome);
     if (this.#useCase.recorder.observed) this.#useCase.recorder.fellBack(this.#layer, this.#elapsed());
   }
 

@@ -6,15 +6,17 @@ const binding = loadBinding();
 export type {
   CallConfig,
   ClientConfig,
+  CounterReader,
   Failure,
   NativeClient,
   NativeEngine,
   PolicyLeaves,
-  UseCaseCounters,
 } from "../binding";
 
 export const { Hub, RemoteKind, openPayload, sealPayload } = binding;
 export type Hub = Binding.Hub;
+/** Names of the counters that a `CounterReader` reads of each use case, in their order. */
+export const COUNTER_COLUMNS: readonly string[] = binding.CounterReader.columns();
 
 /** The functions that tell an engine the steps of its leaders' calls: see `Step` in the binding. */
 export interface Steps {

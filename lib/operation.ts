@@ -35,7 +35,7 @@ export class Operations {
     const name = `${tracked}${keyType.length}${SEPARATOR}${keyType}${useCase}`;
     const known = this.#known.get(name);
     if (known !== undefined) return known;
-    const { engine, logger, metrics, namespace } = this.#instance;
+    const { engine, figures, logger, namespace, observers } = this.#instance;
     const lookupClock = this.#instance.localTimings ? () => this.#instance.now() : undefined;
     const operation: Operation = {
       // Calls of inline operations bring their own options; these are never used.
@@ -43,16 +43,17 @@ export class Operations {
       keyType,
       useCase,
       tracked,
-      recorder: new Recorder({ cacheNamespace: namespace, useCase, keyType }, metrics, logger, lookupClock),
+      recorder: new Recorder(
+        { cacheNamespace: namespace, useCase, keyType },
+        figures.tally(keyType, useCase),
+        observers,
+        logger,
+        lookupClock,
+      ),
       plain: {},
       withArgs: {},
     };
     this.#known.set(name, operation);
     return operation;
-  }
-
-  /** Every operation, in the order they were first named. */
-  all(): Iterable<Operation> {
-    return this.#known.values();
   }
 }

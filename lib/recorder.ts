@@ -1,5 +1,12 @@
 import type { Logger } from "./logger";
-import type { CoalescingScope, DisabledReason, GuardedMetrics, MetricErrorKind, MetricLayer } from "./metrics";
+import type {
+  CoalescingScope,
+  CompressionOutcome,
+  DisabledReason,
+  MetricErrorKind,
+  MetricLayer,
+  ShadowValidationOutcome,
+} from "./metrics";
 import {
   LAYER_ABSENT,
   LAYER_HIT,
@@ -9,8 +16,12 @@ import {
   LAYER_RAMPED_DOWN,
   TRACE_BITS,
 } from "./native";
+import type { Observers, Span, SpanKind } from "./observers";
+import type { Tally } from "./tally";
 
 const MS_PER_SECOND = 1_000;
+
+type RedisLayer = "remote" | "remote_shadow";
 
 interface Names {
   readonly cacheNamespace: string;
@@ -25,47 +36,39 @@ const REASONS: Readonly<Record<number, DisabledReason>> = {
   [LAYER_RAMPED_DOWN]: "ramped_down",
 };
 
-/** What the native counters do not see, because it happens in JavaScript. */
-export interface LocalCounts {
-  requestLocalRequests: number;
-  requestLocalHits: number;
-  requestLocalMisses: number;
-  requestLocalCoalesced: number;
-  readonly errors: Map<MetricErrorKind, number>;
-}
-
 /** Tells one use case's events to metrics adapter and logger, and counts those that only JavaScript knows. */
 export class Recorder {
-  readonly counts: LocalCounts = {
-    requestLocalRequests: 0,
-    requestLocalHits: 0,
-    requestLocalMisses: 0,
-    requestLocalCoalesced: 0,
-    errors: new Map(),
-  };
+  readonly tally: Tally;
   readonly #names: Names;
   readonly #quotedUseCase: string;
-  readonly #metrics: GuardedMetrics | undefined;
+  readonly #observers: Observers;
   readonly #logger: Logger;
   readonly #lookupClock: (() => number) | undefined;
 
   /** @param lookupClock - Milliseconds, for timing lookups in the in-process layers; undefined when nobody asked. */
   constructor(
     names: Names,
-    metrics: GuardedMetrics | undefined,
+    tally: Tally,
+    observers: Observers,
     logger: Logger,
     lookupClock: (() => number) | undefined,
   ) {
+    this.tally = tally;
     this.#names = names;
     this.#quotedUseCase = JSON.stringify(names.useCase);
-    this.#lookupClock = metrics === undefined ? undefined : lookupClock;
-    this.#metrics = metrics;
+    this.#observers = observers;
+    this.#lookupClock = observers.observations === undefined ? undefined : lookupClock;
     this.#logger = logger;
   }
 
-  /** Whether anyone wants each event, so that their times need to be taken. */
+  /** Whether anyone wants durations, so that times need to be taken. */
   get observed(): boolean {
-    return this.#metrics !== undefined;
+    return this.#observers.observations !== undefined;
+  }
+
+  /** Whether anyone wants to be told of local hits. */
+  get hitsObserved(): boolean {
+    return this.#observers.events !== undefined || this.#lookupClock !== undefined;
   }
 
   /** A failure nobody but the log hears of. */
@@ -74,24 +77,43 @@ export class Recorder {
   }
 
   error(layer: MetricLayer, error: MetricErrorKind, inFallback = false): void {
-    this.counts.errors.set(error, (this.counts.errors.get(error) ?? 0) + 1);
-    this.#metrics?.error({ ...this.#names, layer, error, inFallback });
+    const labels = { ...this.#names, layer, error, inFallback };
+    this.tally.add("error", labels);
+    this.#observers.events?.error(labels);
   }
 
-  disabled(layer: MetricLayer, reason: DisabledReason): void {
-    this.#metrics?.disabled({ ...this.#names, layer, reason });
+  /** A call outside any enabled scope. */
+  outOfContext(): void {
+    this.tally.contextDisabled += 1;
+    this.#disabled("noop", "context");
+  }
+
+  /** A call whose config provider failed. */
+  configFailed(): void {
+    this.tally.configErrors += 1;
+    this.error("noop", "config_resolution");
+    this.#disabled("noop", "config_error");
+  }
+
+  #disabled(layer: MetricLayer, reason: DisabledReason): void {
+    this.#observers.events?.disabled({ ...this.#names, layer, reason });
   }
 
   request(layer: MetricLayer): void {
-    this.#metrics?.request({ ...this.#names, layer });
+    this.#observers.events?.request({ ...this.#names, layer });
   }
 
   miss(layer: MetricLayer): void {
-    this.#metrics?.miss({ ...this.#names, layer });
+    this.#observers.events?.miss({ ...this.#names, layer });
   }
 
   got(layer: MetricLayer, seconds: number): void {
-    this.#metrics?.observeGet({ ...this.#names, layer }, seconds);
+    this.#observers.observations?.observeGet({ ...this.#names, layer }, seconds);
+  }
+
+  /** A span of a leader's work, to be run and ended; undefined when nobody traces. */
+  span(kind: SpanKind): Span | undefined {
+    return this.#observers.tracing?.span(kind, this.#names);
   }
 
   /** When a lookup in an in-process layer began, if its time is wanted. */
@@ -106,24 +128,51 @@ export class Recorder {
   }
 
   fellBack(layer: MetricLayer, seconds: number): void {
-    this.#metrics?.observeFallback({ ...this.#names, layer }, seconds);
+    this.#observers.observations?.observeFallback({ ...this.#names, layer }, seconds);
   }
 
-  serialized(operation: "dump" | "load", seconds: number): void {
-    this.#metrics?.observeSerialization({ ...this.#names, layer: "remote", operation }, seconds);
+  serialized(operation: "dump" | "load", seconds: number, layer: RedisLayer = "remote"): void {
+    this.#observers.observations?.observeSerialization({ ...this.#names, layer, operation }, seconds);
   }
 
-  size(bytes: number): void {
-    this.#metrics?.observeSize({ ...this.#names, layer: "remote" }, bytes);
+  size(bytes: number, layer: RedisLayer = "remote"): void {
+    this.#observers.observations?.observeSize({ ...this.#names, layer }, bytes);
+  }
+
+  /** A payload passed the compressor, one way or the other. */
+  compression(outcome: CompressionOutcome, layer: RedisLayer = "remote"): void {
+    const labels = { ...this.#names, layer, outcome };
+    this.tally.add("compression", labels);
+    this.#observers.events?.compression(labels);
+  }
+
+  compressed(operation: "compress" | "decompress", seconds: number, layer: RedisLayer = "remote"): void {
+    this.#observers.observations?.observeCompression({ ...this.#names, layer, operation }, seconds);
+  }
+
+  /** A payload was prepared for Redis. `ratio` only when it is stored compressed. */
+  stored(bytes: number, ratio: number | undefined, layer: RedisLayer = "remote"): void {
+    const labels = { ...this.#names, layer };
+    this.#observers.observations?.observeStoredSize(labels, bytes);
+    if (ratio !== undefined) this.#observers.observations?.observeCompressionRatio(labels, ratio);
+  }
+
+  /** A shadow comparison ended. `ageSeconds` of the compared value, for a match or a mismatch. */
+  shadowed(outcome: ShadowValidationOutcome, ageSeconds?: number): void {
+    const labels = { ...this.#names, outcome };
+    this.tally.add("shadowValidation", labels);
+    this.#observers.events?.shadowValidation(labels);
+    if (ageSeconds !== undefined) this.#observers.observations?.observeShadowValueAge(labels, ageSeconds);
   }
 
   coalesced(scope: CoalescingScope): void {
-    if (scope === "request_local") this.counts.requestLocalCoalesced += 1;
-    this.#metrics?.coalesced({ ...this.#names, scope });
+    if (scope === "request_local") this.tally.requestLocalCoalesced += 1;
+    this.#observers.events?.coalesced({ ...this.#names, scope });
   }
 
-  /** What the engine's latest lookup did at each layer. */
+  /** What the engine's latest lookup did at each layer. The engine has counted it. */
   traced(trace: number): void {
+    if (this.#observers.events === undefined) return;
     const mask = (1 << TRACE_BITS) - 1;
     this.#layer("local", trace & mask);
     this.#layer("remote", (trace >> TRACE_BITS) & mask);
@@ -133,8 +182,10 @@ export class Recorder {
     if (what === LAYER_ABSENT) return;
     const reason = REASONS[what];
     if (reason !== undefined) {
-      this.disabled(layer, reason);
-      if (reason === "invalid_ttl" || reason === "invalid_ramp") this.error(layer, "config_resolution");
+      this.#disabled(layer, reason);
+      if (reason === "invalid_ttl" || reason === "invalid_ramp") {
+        this.#observers.events?.error({ ...this.#names, layer, error: "config_resolution", inFallback: false });
+      }
       return;
     }
     this.request(layer);

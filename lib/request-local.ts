@@ -27,7 +27,7 @@ export function callThroughMemo(
 ): Promise<unknown> {
   // A provider may have answered after its scope was over.
   if (!scope.open) return load();
-  const { counts } = operation.recorder;
+  const { tally } = operation.recorder;
   const lookupBegun = operation.recorder.lookupBegun();
   const values = valuesOf(scope, key.args === "" ? operation.plain : operation.withArgs);
   // Arguments are percent-encoded: they never hold the separator.
@@ -41,13 +41,13 @@ export function callThroughMemo(
     return known.promise;
   }
   operation.recorder.lookedUp("request_local", lookupBegun);
-  counts.requestLocalRequests += 1;
+  tally.requestLocalRequests += 1;
   operation.recorder.request("request_local");
   if (known?.settled === true) {
-    counts.requestLocalHits += 1;
+    tally.requestLocalHits += 1;
     return known.promise;
   }
-  counts.requestLocalMisses += 1;
+  tally.requestLocalMisses += 1;
   operation.recorder.miss("request_local");
 
   const since = instance.invalidations.count;

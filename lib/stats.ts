@@ -1,6 +1,6 @@
+import type { Column, UseCaseFigures } from "./figures";
 import type { Instance } from "./instance";
-import type { MetricErrorKind } from "./metrics";
-import type { Operation } from "./operation";
+import type { DisabledReason, MetricErrorKind } from "./metrics";
 import { RedisClient, type RedisClientStats } from "./redis-client";
 import type { CoalescingState } from "./types";
 
@@ -14,6 +14,9 @@ export interface LayerCounts {
   readonly remote: number;
 }
 
+/** Skipped lookups by reason. */
+export type DisabledCounts = Readonly<Partial<Record<DisabledReason, number>>>;
+
 /** What was counted of one use case since its instance was made. */
 export interface UseCaseStats {
   /** What kind of id its keys hold. */
@@ -26,6 +29,12 @@ export interface UseCaseStats {
   readonly misses: LayerCounts;
   /** Calls that skipped a layer. */
   readonly disabled: { readonly local: number; readonly remote: number };
+  /** The same by reason, and under `noop` calls that reached no layer. Reasons that never happened are left out. */
+  readonly disabledReasons: {
+    readonly noop: DisabledCounts;
+    readonly local: DisabledCounts;
+    readonly remote: DisabledCounts;
+  };
   /** Failures by kind; kinds that never happened are left out. */
   readonly errors: Readonly<Partial<Record<MetricErrorKind, number>>>;
   /** Calls that joined a flight. */
@@ -82,11 +91,11 @@ export interface DialCacheStats {
 }
 
 /** A snapshot of everything counted. */
-export function snapshot(instance: Instance, operations: Iterable<Operation>): DialCacheStats {
+export function snapshot(instance: Instance): DialCacheStats {
   instance.tick();
   const gauges = instance.engine.gauges();
   return {
-    useCases: useCases(instance, operations),
+    useCases: useCases(instance),
     local: { entries: gauges.localEntries, maxEntries: instance.localMaxSize },
     flights: { active: gauges.leaders, followers: gauges.followers, lingering: gauges.lingering },
     timers: { armed: instance.armedTimers },
@@ -108,40 +117,73 @@ export function coalescingState(instance: Instance): CoalescingState {
   };
 }
 
-function useCases(instance: Instance, operations: Iterable<Operation>): Record<string, UseCaseStats> {
-  const counted = instance.engine.counters();
+function useCases(instance: Instance): Record<string, UseCaseStats> {
   const stats: Record<string, UseCaseStats> = Object.create(null);
-  for (const { keyType, useCase, tracked, recorder } of operations) {
-    const native = counted.find(
-      (counters) => counters.useCase === useCase && counters.keyType === keyType && counters.tracked === tracked,
-    );
-    if (native === undefined) continue;
-    const { counts } = recorder;
+  for (const figures of instance.figures.useCases()) {
+    const { keyType, useCase } = figures;
     // Inline operations may give one name to two key types.
-    const name = useCase in stats ? `${useCase} (${keyType})` : useCase;
-    stats[name] = {
-      keyType,
-      requests: {
-        request_local: counts.requestLocalRequests,
-        local: native.localRequests,
-        remote: native.remoteRequests,
-      },
-      hits: { request_local: counts.requestLocalHits, local: native.localHits, remote: native.remoteHits },
-      misses: { request_local: counts.requestLocalMisses, local: native.localMisses, remote: native.remoteMisses },
-      disabled: { local: native.localDisabled, remote: native.remoteDisabled },
-      errors: Object.fromEntries(counts.errors),
-      coalesced: { process: native.coalesced, request_local: counts.requestLocalCoalesced },
-      readDeadlinesArmed: native.readDeadlinesArmed,
-      readTimeouts: native.readTimeouts,
-      fallbackTimeouts: native.sourceTimeouts,
-      sourceCalls: native.sourceCalls,
-      writes: {
-        ok: native.writesOk,
-        fenced: native.writesFenced,
-        failed: native.writesFailed,
-        skipped: native.writesSkipped,
-      },
-    };
+    stats[useCase in stats ? `${useCase} (${keyType})` : useCase] = useCaseStats(figures);
   }
   return stats;
+}
+
+function useCaseStats(figures: UseCaseFigures): UseCaseStats {
+  const { tally } = figures;
+  const count = (column: Column): number => figures.native(column);
+  const disabled = disabledReasons(figures);
+  return {
+    keyType: figures.keyType,
+    requests: {
+      request_local: tally.requestLocalRequests,
+      local: count("localRequests"),
+      remote: count("remoteRequests"),
+    },
+    hits: { request_local: tally.requestLocalHits, local: count("localHits"), remote: count("remoteHits") },
+    misses: { request_local: tally.requestLocalMisses, local: count("localMisses"), remote: count("remoteMisses") },
+    disabled: { local: sum(disabled.local), remote: sum(disabled.remote) },
+    disabledReasons: disabled,
+    errors: errors(figures),
+    coalesced: { process: count("coalesced"), request_local: tally.requestLocalCoalesced },
+    readDeadlinesArmed: count("readDeadlinesArmed"),
+    readTimeouts: count("readTimeouts"),
+    fallbackTimeouts: count("sourceTimeouts"),
+    sourceCalls: count("sourceCalls"),
+    writes: {
+      ok: count("writesOk"),
+      fenced: count("writesFenced"),
+      failed: count("writesFailed"),
+      skipped: count("writesSkipped"),
+    },
+  };
+}
+
+function disabledReasons(figures: UseCaseFigures): UseCaseStats["disabledReasons"] {
+  const of = (layer: "local" | "remote"): DisabledCounts =>
+    present({
+      policy_disabled: figures.native(`${layer}PolicyDisabled`),
+      invalid_ttl: figures.native(`${layer}InvalidTtl`),
+      invalid_ramp: figures.native(`${layer}InvalidRamp`),
+      ramped_down: figures.native(`${layer}RampedDown`),
+    });
+  const { contextDisabled, configErrors } = figures.tally;
+  return {
+    noop: present({ context: contextDisabled, config_error: configErrors }),
+    local: of("local"),
+    remote: of("remote"),
+  };
+}
+
+function errors(figures: UseCaseFigures): UseCaseStats["errors"] {
+  const kinds = figures.tally.errors();
+  const columns = ["localInvalidTtl", "localInvalidRamp", "remoteInvalidTtl", "remoteInvalidRamp"] as const;
+  const invalid = columns.reduce((total, column) => total + figures.native(column), 0);
+  return present({ ...kinds, config_resolution: (kinds.config_resolution ?? 0) + invalid });
+}
+
+function present<Counts extends Readonly<Record<string, number | undefined>>>(counts: Counts): Partial<Counts> {
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => (count ?? 0) > 0)) as Partial<Counts>;
+}
+
+function sum(counts: DisabledCounts): number {
+  return Object.values(counts).reduce((total, count) => total + count, 0);
 }

@@ -17,6 +17,7 @@ import {
   NUMBER,
   NUMBER_BITS,
   type PolicyLeaves,
+  SOURCE,
   TRACE_BITS,
 } from "./native";
 import type { Operation } from "./operation";
@@ -68,7 +69,7 @@ export class UseCase {
    */
   lookup(): ((id: string, args?: string) => number) | undefined {
     const { clock, engine, provider } = this.instance;
-    if (provider !== undefined || clock !== undefined || this.recorder.observed) return undefined;
+    if (provider !== undefined || clock !== undefined || this.recorder.hitsObserved) return undefined;
     const { defaults, keyType, useCase } = this.#options;
     if (defaults.requestLocal === true || !isWellFormed(keyType)) return undefined;
     return engine.lookupFunction(engine.register({ keyType, useCase, tracked: this.tracked, call: this.#call }));
@@ -122,17 +123,17 @@ export class UseCase {
   }
 
   #configFailed(error: unknown, call: Call): Promise<unknown> {
-    this.recorder.error("noop", "config_resolution");
-    this.recorder.disabled("noop", "config_error");
+    this.recorder.configFailed();
     this.recorder.warn("the config provider failed, the source runs uncached", error);
     return this.#uncached(call);
   }
 
   /**
    * Follows a lookup's answer when it was not a plain hit.
+   * @param layer - Layer the source is said to make up for; undefined to ask the engine, which was just asked for the rest.
    * @param tell - Tells observers of the lookup, once the answer was followed as far as others can change it.
    */
-  follow(answer: number, layer: MetricLayer, call: Call, tell: () => void = nothing): Promise<unknown> {
+  follow(answer: number, layer: MetricLayer | undefined, call: Call, tell: () => void = nothing): Promise<unknown> {
     const { instance } = this;
     const number = answer & NUMBER;
     const kind = (answer >> NUMBER_BITS) & KIND;
@@ -152,7 +153,7 @@ export class UseCase {
       case KEY_ERROR:
         return this.keyFailed(new DialCacheKeyError("id of a key must be well-formed text"), call);
       default: {
-        const leader = new Leader(this, number, layer, call);
+        const leader = new Leader(this, number, layer ?? this.#missedLayer() ?? "local", call);
         leader.start(kind, tell);
         return leader.promise;
       }
@@ -186,10 +187,17 @@ export class UseCase {
     });
   }
 
+  #missedLayer(): MetricLayer | undefined {
+    return this.recorder.observed ? missedLayer(this.instance.engine.trace()) : undefined;
+  }
+
   /** Runs the source with its deadline and nothing else. */
   #uncached(call: Call): Promise<unknown> {
-    const answer = this.#begin({ id: "", args: "" }, { ...this.#call, defaults: {} });
-    return this.follow(answer, "noop", call);
+    this.instance.tick();
+    const flight = this.instance.engine.beginUncached(this.#operation.number, this.#call);
+    const leader = new Leader(this, flight, "noop", call);
+    leader.start(SOURCE, nothing);
+    return leader.promise;
   }
 
   #begin(key: NormalizedKey, config: CallConfig): number {

@@ -1,6 +1,7 @@
 import { keysOf, writeThroughClient } from "./client-io";
 import type { Instance, Waiter } from "./instance";
 import { STALE, WRITE_FAILED, WRITTEN } from "./native";
+import type { Span, SpanOutcome } from "./observers";
 import { failureError } from "./redis-client";
 import type { RemoteLayer } from "./remote-layer";
 import { adopt, isThenable } from "./thenable";
@@ -23,6 +24,7 @@ export class WriteBack implements Waiter {
   readonly #promise: Promise<unknown>;
   readonly #value: unknown;
   readonly #since: number;
+  #span: Span | undefined;
   #next: () => void = () => {};
   #resume: ((reply: number, value: unknown) => void) | undefined;
 
@@ -75,12 +77,18 @@ export class WriteBack implements Waiter {
     }
     try {
       if (recorder.observed) recorder.size(Buffer.byteLength(payload));
-      if (this.#remote.native) this.#writeNatively(payload as string | Buffer);
-      else this.#writeThroughClient(payload);
+      this.#span = recorder.span("write");
+      if (this.#span === undefined) this.#send(payload);
+      else this.#span.run(() => this.#send(payload));
     } catch (error) {
       // Something that only looked like a Buffer.
       this.#dumpFailed(error);
     }
+  }
+
+  #send(payload: string | Uint8Array): void {
+    if (this.#remote.native) this.#writeNatively(payload as string | Buffer);
+    else this.#writeThroughClient(payload);
   }
 
   #dumpFailed(error: unknown): void {
@@ -105,7 +113,7 @@ export class WriteBack implements Waiter {
       this.#resume = (reply, value) => resolve([reply, value]);
     }).then(([reply, value]) => {
       if (reply === WRITE_FAILED) this.#failed(failureError(value));
-      else this.#over();
+      else this.#over("ok");
     });
   }
 
@@ -118,7 +126,10 @@ export class WriteBack implements Waiter {
       over();
     };
     writeThroughClient(this.#remote, request, payload).then(
-      (stored) => settled(stored ? WRITE_STORED : WRITE_FENCED, () => this.#over()),
+      (stored) => {
+        if (stored) settled(WRITE_STORED, () => this.#over("ok"));
+        else settled(WRITE_FENCED, () => this.#over("fenced"));
+      },
       (error: unknown) => settled(WRITE_REJECTED, () => this.#failed(error)),
     );
   }
@@ -129,7 +140,8 @@ export class WriteBack implements Waiter {
     this.#over();
   }
 
-  #over(): void {
+  #over(outcome: SpanOutcome = "error"): void {
+    this.#span?.end(outcome);
     this.#instance.end(this.#flight, this.#promise, this);
     this.#instance.syncTimer();
     this.#instance.writeEnded();

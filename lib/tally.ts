@@ -1,0 +1,72 @@
+import type { DialCacheMetricsAdapter, MetricErrorKind } from "./metrics";
+
+/** Hooks of a metrics adapter that count; the others observe a number. */
+export type CountingHook =
+  | "request"
+  | "miss"
+  | "disabled"
+  | "error"
+  | "invalidation"
+  | "coalesced"
+  | "shadowValidation"
+  | "compression";
+
+/** Labels of one counting hook. */
+export type LabelsOf<Hook extends CountingHook> = Parameters<Required<DialCacheMetricsAdapter>[Hook]>[0];
+
+/** How often one event happened. The same object each time it is read. */
+export interface Count {
+  readonly hook: CountingHook;
+  readonly labels: LabelsOf<CountingHook>;
+  total: number;
+}
+
+/** What only JavaScript knows of one use case: what happens above or beside the native engine. */
+export class Tally {
+  requestLocalRequests = 0;
+  requestLocalHits = 0;
+  requestLocalMisses = 0;
+  requestLocalCoalesced = 0;
+  /** Calls outside any enabled scope. */
+  contextDisabled = 0;
+  /** Calls whose config provider failed. */
+  configErrors = 0;
+  readonly #rare = new RareCounts();
+
+  /** Counts an event that is rare enough to look its labels up. */
+  add<Hook extends CountingHook>(hook: Hook, labels: LabelsOf<Hook>): void {
+    this.#rare.add(hook, labels);
+  }
+
+  /** What {@link Tally.add} counted. */
+  get rare(): Iterable<Count> {
+    return this.#rare.all();
+  }
+
+  /** Failures by kind. */
+  errors(): Partial<Record<MetricErrorKind, number>> {
+    const errors: Partial<Record<MetricErrorKind, number>> = {};
+    for (const { hook, labels, total } of this.rare) {
+      if (hook !== "error") continue;
+      const { error } = labels as LabelsOf<"error">;
+      errors[error] = (errors[error] ?? 0) + total;
+    }
+    return errors;
+  }
+}
+
+/** Counts by labels. */
+export class RareCounts {
+  readonly #counts = new Map<string, Count>();
+
+  add<Hook extends CountingHook>(hook: Hook, labels: LabelsOf<Hook>): void {
+    const key = JSON.stringify([hook, labels]);
+    const known = this.#counts.get(key);
+    if (known === undefined) this.#counts.set(key, { hook, labels, total: 1 });
+    else known.total += 1;
+  }
+
+  all(): Iterable<Count> {
+    return this.#counts.values();
+  }
+}
