@@ -8,6 +8,7 @@ export default defineConfig({
     alias: [
       { find: /^dialcache-native$/, replacement: lib("index") },
       { find: /^dialcache-native\/testing$/, replacement: lib("testing") },
+      { find: /^dialcache-native\/(datadog|opentelemetry|prometheus)$/, replacement: lib("metrics/$1") },
     ],
   },
   test: {
