@@ -4,11 +4,13 @@ import type { Total } from "./ledger";
 /** One line of a scrape, as prom-client's registries take it. */
 interface Sample {
   value: number;
-  readonly labels: Readonly<Record<string, string | number>>;
+  readonly labels: Labels;
   readonly metricName?: string;
-  /** Labels that many samples have in common: a registry renders the same object once. */
-  readonly sharedLabels?: Tags;
+  /** More labels, rendered once: a registry looks the text up by this object. */
+  readonly sharedLabels?: Labels;
 }
+
+type Labels = Readonly<Record<string, string | number>>;
 
 /** What a registry asks a metric for. */
 interface Scrape {
@@ -84,8 +86,8 @@ interface Series {
   /** Observations up to each bound and above the one before; the last is for those above all. */
   readonly counts: number[];
   sum: number;
-  /** What a scrape is rendered from, made once. */
-  readonly lines: Sample[];
+  /** What stands before each bucket's number, and before the sum, in a text scrape. */
+  readonly heads: readonly string[];
 }
 
 /** A histogram. */
@@ -93,14 +95,17 @@ export class HistogramMetric extends RegistryMetric {
   readonly type = "histogram";
   readonly buckets: readonly number[];
   readonly #metric: ObservedMetric;
+  readonly #unlabelled: () => boolean;
   readonly #series = new Map<string, Series>();
-  readonly #bounds: readonly Readonly<{ le: number | string }>[];
+  readonly #bounds: readonly (number | string)[];
 
-  constructor(prefix: string, metric: ObservedMetric) {
+  /** @param unlabelled - Whether the registry adds no labels of its own to each line. */
+  constructor(prefix: string, metric: ObservedMetric, unlabelled: () => boolean) {
     super(prefix, metric);
     this.#metric = metric;
+    this.#unlabelled = unlabelled;
     this.buckets = metric.buckets;
-    this.#bounds = [...metric.buckets, "+Inf"].map((le) => ({ le }));
+    this.#bounds = [...metric.buckets, "+Inf"];
   }
 
   observe(labels: HookLabels, value: number): void {
@@ -115,17 +120,38 @@ export class HistogramMetric extends RegistryMetric {
 
   /** The numbers as JSON. */
   get(): Scrape {
-    const whole = ({ value, labels, metricName, sharedLabels }: Sample): Sample => ({
-      value,
-      labels: { ...labels, ...sharedLabels },
-      ...(metricName === undefined ? {} : { metricName }),
-    });
-    return this.scrape(this.#lines().map(whole));
+    const samples: Sample[] = [];
+    for (const { tags, counts, sum } of this.#series.values()) {
+      let below = 0;
+      for (const [at, count] of counts.entries()) {
+        below += count;
+        const le = this.#bounds[at] as number | string;
+        samples.push({ metricName: `${this.name}_bucket`, labels: { le, ...tags }, value: below });
+      }
+      samples.push({ metricName: `${this.name}_sum`, labels: tags, value: sum });
+      samples.push({ metricName: `${this.name}_count`, labels: tags, value: below });
+    }
+    return this.scrape(samples);
   }
 
-  /** The numbers as a registry renders them fastest. */
+  /**
+   * The numbers as a registry renders them fastest: one sample for a series, with all lines but the last in its name. A
+   * registry takes longer to put a line together than a scrape of hundreds of use cases may have for it.
+   */
   getForPromString(): Scrape {
-    return this.scrape(this.#lines());
+    if (!this.#unlabelled()) return this.get();
+    const samples: Sample[] = [];
+    for (const { tags, counts, sum, heads } of this.#series.values()) {
+      let below = 0;
+      let text = "";
+      for (let at = 0; at < counts.length; at += 1) {
+        below += counts[at] as number;
+        text += `${heads[at]}${below}\n`;
+      }
+      text += `${heads[counts.length]}${sum}\n${this.name}_count`;
+      samples.push({ metricName: text, labels: NO_LABELS, sharedLabels: tags, value: below });
+    }
+    return this.scrape(samples);
   }
 
   /** Forgets what was observed. */
@@ -135,34 +161,18 @@ export class HistogramMetric extends RegistryMetric {
 
   #add(key: string, labels: HookLabels): Series {
     const tags = tagsOf(this.#metric, labels);
-    const line = (suffix: string, bound: Sample["labels"]): Sample => ({
-      metricName: this.name + suffix,
-      labels: bound,
-      sharedLabels: tags,
-      value: 0,
-    });
-    const lines = [
-      ...this.#bounds.map((bound) => line("_bucket", bound)),
-      line("_sum", NO_LABELS),
-      line("_count", NO_LABELS),
-    ];
-    const series = { tags, counts: this.#bounds.map(() => 0), sum: 0, lines };
+    const text = Object.entries(tags)
+      .map(([name, value]) => `${name}="${escaped(value)}"`)
+      .join(",");
+    const heads = this.#bounds.map((le) => `${this.name}_bucket{le="${le}",${text}} `);
+    heads.push(`${this.name}_sum{${text}} `);
+    const series = { tags, counts: this.#bounds.map(() => 0), sum: 0, heads };
     this.#series.set(key, series);
     return series;
   }
+}
 
-  #lines(): Sample[] {
-    const lines: Sample[] = [];
-    for (const series of this.#series.values()) {
-      let below = 0;
-      for (const [at, count] of series.counts.entries()) {
-        below += count;
-        (series.lines[at] as Sample).value = below;
-      }
-      (series.lines.at(-2) as Sample).value = series.sum;
-      (series.lines.at(-1) as Sample).value = below;
-      lines.push(...series.lines);
-    }
-    return lines;
-  }
+/** A label's value as the text format wants it. */
+function escaped(value: string): string {
+  return value.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
 }

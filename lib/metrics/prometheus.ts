@@ -45,7 +45,7 @@ export function createPrometheusDialCacheMetrics(options: PrometheusMetricsOptio
   const registry = withMethods<PrometheusRegistry>(given, PLACE, "registry", ["registerMetric", "getSingleMetric"]);
   const prefix = before === undefined ? "" : prefixOption(before);
   const known = sets.get(registry)?.get(prefix);
-  const set = known ?? new PrometheusSet(prefix);
+  const set = known ?? new PrometheusSet(registry, prefix);
   const foreign = set.foreignIn(registry);
   if (foreign !== undefined) return foreign;
   set.register(registry);
@@ -64,11 +64,13 @@ class PrometheusSet {
   });
   #totals: ReadonlyMap<CountingHook, Total[]> | undefined;
 
-  constructor(prefix: string) {
+  constructor(registry: PrometheusRegistry, prefix: string) {
     this.#counters = each(COUNTING_HOOKS, (hook) => {
       return new CounterMetric(prefix, COUNTED[hook], () => this.#read().get(hook) ?? []);
     });
-    this.#histograms = each(OBSERVING_HOOKS, (hook) => new HistogramMetric(prefix, OBSERVED[hook]));
+    this.#histograms = each(OBSERVING_HOOKS, (hook) => {
+      return new HistogramMetric(prefix, OBSERVED[hook], () => addsNoLabels(registry));
+    });
     for (const metric of this.#metrics) Object.defineProperty(metric, HOOKS, { value: this.#hooks });
   }
 
@@ -118,6 +120,12 @@ class PrometheusSet {
 
 function each<Name extends string, Value>(names: readonly Name[], make: (name: Name) => Value): Record<Name, Value> {
   return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<Name, Value>;
+}
+
+/** Only a registry that is known to add none: one that keeps its default labels elsewhere may have some. */
+function addsNoLabels(registry: PrometheusRegistry): boolean {
+  const { _defaultLabels: labels } = registry as { _defaultLabels?: unknown };
+  return typeof labels === "object" && labels !== null && Object.keys(labels).length === 0;
 }
 
 function prefixOption(value: unknown): string {
