@@ -1,4 +1,4 @@
-import type { Step, StepKind, StepOutcome, Tracing } from "../observers";
+import type { Span, SpanKind, SpanOutcome, Tracing } from "../observers";
 
 /** What is needed of OpenTelemetry's `Span`. */
 export interface OpenTelemetrySpan {
@@ -22,19 +22,19 @@ const STATUS_ERROR = 2;
 /** Spans of a leader's Redis read, source and Redis write, each active while its work is started. */
 export function tracingWith(tracer: OpenTelemetryTracer): Tracing {
   return {
-    step: (kind, { cacheNamespace, useCase, keyType }) =>
-      new SpanStep(tracer, kind, { cache_namespace: cacheNamespace, use_case: useCase, key_type: keyType }),
+    span: (kind, { cacheNamespace, useCase, keyType }) =>
+      new LeaderSpan(tracer, kind, { cache_namespace: cacheNamespace, use_case: useCase, key_type: keyType }),
   };
 }
 
-/** Whatever the tracer does, the work is done once, and its result or error is the step's. */
-class SpanStep implements Step {
+/** Whatever the tracer does, the work is done once, and its result or error is handed on. */
+class LeaderSpan implements Span {
   readonly #tracer: OpenTelemetryTracer;
-  readonly #kind: StepKind;
+  readonly #kind: SpanKind;
   readonly #attributes: Record<string, string>;
   #span: OpenTelemetrySpan | undefined;
 
-  constructor(tracer: OpenTelemetryTracer, kind: StepKind, attributes: Record<string, string>) {
+  constructor(tracer: OpenTelemetryTracer, kind: SpanKind, attributes: Record<string, string>) {
     this.#tracer = tracer;
     this.#kind = kind;
     this.#attributes = attributes;
@@ -62,7 +62,7 @@ class SpanStep implements Step {
     return result.value;
   }
 
-  end(outcome: StepOutcome): void {
+  end(outcome: SpanOutcome): void {
     const span = this.#span;
     if (span === undefined) return;
     ignoreErrors(() => span.setAttribute("outcome", outcome));
