@@ -1,15 +1,24 @@
-// A plain node:http service behind the cache: one scope per request, figures under /stats, and an end that loses nothing.
+// A plain node:http service behind the cache: one scope per request, figures under /stats and for Prometheus under
+// /metrics, and an end that loses nothing.
 //
 //   REDIS_URL=redis://127.0.0.1:6379 node examples/http-service.mjs
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DialCache, DialCacheKeyConfig, FallbackTimeoutError, RedisClient } from "dialcache-native";
+import { createPrometheusDialCacheMetrics } from "dialcache-native/prometheus";
+import { Registry } from "prom-client";
 
 const redis = new RedisClient({ clientName: "http-service" });
 redis.on("status", (status) => console.log(`redis: ${status}`));
 
-const dialcache = new DialCache({ namespace: "http-service", redis: { client: redis, readTimeoutMs: 50 } });
+const registry = new Registry();
+
+const dialcache = new DialCache({
+  namespace: "http-service",
+  redis: { client: redis, readTimeoutMs: 50 },
+  metrics: createPrometheusDialCacheMetrics({ registry }),
+});
 
 const getUser = dialcache.cached(loadUser, {
   keyType: "user_id",
@@ -37,6 +46,10 @@ const server = createServer(async (request, response) => {
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   };
   try {
+    if (request.url === "/metrics") {
+      response.writeHead(200, { "content-type": registry.contentType }).end(await registry.metrics());
+      return;
+    }
     // Everything the request awaits is cached, and its request-local values go with it.
     const body = await dialcache.enable(() => route(request.url));
     if (body === undefined) answer(404, { error: "not found" });
@@ -70,4 +83,6 @@ for (const response of answers) console.log(response.status, await response.text
 
 const { cache } = await (await fetch(`${origin}/stats`)).json();
 console.log(`source calls: ${cache.useCases.GetUser.sourceCalls}`);
+const metrics = await (await fetch(`${origin}/metrics`)).text();
+console.log(metrics.split("\n").find((line) => line.startsWith("dialcache_request_counter{")));
 process.kill(process.pid, "SIGTERM");
