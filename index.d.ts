@@ -800,6 +800,12 @@ export interface UseCaseStats {
     readonly local: number;
     readonly remote: number;
   };
+  /** The same by reason, and under `noop` calls that reached no layer. Reasons that never happened are left out. */
+  readonly disabledReasons: {
+    readonly noop: DisabledCounts;
+    readonly local: DisabledCounts;
+    readonly remote: DisabledCounts;
+  };
   /** Failures by kind; kinds that never happened are left out. */
   readonly errors: Readonly<Partial<Record<MetricErrorKind, number>>>;
   /** Calls that joined a flight. */
@@ -872,6 +878,9 @@ export type CompressionOutcome =
   | "decompressed"
   | "fallback_raw"
   | "read_over_limit";
+
+/** Skipped lookups by reason. */
+export type DisabledCounts = Readonly<Partial<Record<DisabledReason, number>>>;
 
 /** Why a layer, or the whole call, was skipped. */
 export type DisabledReason =

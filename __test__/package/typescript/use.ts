@@ -1,5 +1,8 @@
 // A TypeScript service that uses the installed package. Compiled under several module settings.
 import { DialCache, DialCacheError, DialCacheKeyConfig, RedisClient, StringSerializer } from "dialcache-native";
+import { createDatadogDialCacheMetrics } from "dialcache-native/datadog";
+import { createOpenTelemetryDialCacheMetrics } from "dialcache-native/opentelemetry";
+import { createPrometheusDialCacheMetrics } from "dialcache-native/prometheus";
 import { installClock, manualClock } from "dialcache-native/testing";
 
 interface User {
@@ -11,7 +14,14 @@ async function main(): Promise<void> {
   const uninstall = installClock(manualClock());
   uninstall();
 
-  const dialcache = new DialCache({ namespace: "package-test" });
+  // Without any of the backends' packages installed.
+  const sent: string[] = [];
+  const send = (name: string): unknown => sent.push(name);
+  const metrics = createDatadogDialCacheMetrics({
+    client: { increment: send, histogram: send, distribution: send },
+    observationMetricType: "distribution",
+  });
+  const dialcache = new DialCache({ namespace: "package-test", metrics });
   let loads = 0;
   const getUser = dialcache.cached(async (id: string): Promise<User> => ({ id, load: ++loads }), {
     keyType: "user_id",
@@ -21,6 +31,10 @@ async function main(): Promise<void> {
   });
   const users: User[] = await dialcache.enable(async () => [await getUser("1"), await getUser("1")]);
   if (users[1]?.load !== 1) throw new Error("the second call is a hit");
+  metrics.flush();
+  if (!sent.includes("dialcache.request.count")) throw new Error("metrics are sent");
+  const factories = [createOpenTelemetryDialCacheMetrics, createPrometheusDialCacheMetrics];
+  if (factories.some((factory) => typeof factory !== "function")) throw new Error("a factory is missing");
 
   // @ts-expect-error The argument's type is the source's.
   const wrong = () => getUser(1);
