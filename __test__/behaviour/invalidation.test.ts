@@ -109,7 +109,8 @@ describe("invalidateRemote(), native client", () => {
     await cache.invalidateRemote("user_id", "1");
     expect(await cache.enable(() => load("2"))).toBe(0);
     expect(await cache.enable(() => untracked("1"))).toBe("kept");
-    expect(cache.stats().useCases.Untracked?.sourceCalls).toBe(1);
+    const { Untracked } = cache.stats().useCases;
+    expect(Untracked?.sourceCalls).toBe(1);
     expect(sources).toEqual([0, 0]);
   });
 
@@ -127,7 +128,8 @@ describe("invalidateRemote(), native client", () => {
     expect(await cache.drain()).toBe(true);
     expect(await cache.enable(() => load("1"))).toBe(1);
     expect(await cache.drain()).toBe(true);
-    expect(cache.stats().useCases.Get?.writes).toMatchObject({ fenced: 3, ok: 0, failed: 0 });
+    const { Get } = cache.stats().useCases;
+    expect(Get?.writes).toMatchObject({ fenced: 3, ok: 0, failed: 0 });
     expect(cache.stats().local.entries).toBe(0);
   });
 

@@ -289,13 +289,16 @@ const withCert = tableOf({ ...goodRedisClientOptions, tls: { cert: "cert", key: 
 export const badRedisClientOptions: readonly BadOption[] = [
   ...native("url", notUrls, "url", SECRET),
   ...native("nodes", [[["redis://127.0.0.1:7000"], "TypeError"]]),
-  ...cluster("nodes", [
-    ...notObjects.filter(([value]) => !Array.isArray(value)),
-    [[], "RangeError"],
-    [["not a url at all"], "TypeError"],
-    [[1], "TypeError"],
-    [[null], "TypeError"],
-  ]),
+  ...cluster("nodes", [...notObjects.filter(([value]) => !Array.isArray(value)), [[], "RangeError"]]),
+  ...cluster(
+    "nodes",
+    [
+      [["not a url at all"], "TypeError"],
+      [[1], "TypeError"],
+      [[null], "TypeError"],
+    ],
+    "nodes[0]",
+  ),
   ...native("tls", notObjects),
   ...native("tls", [[`-----BEGIN PRIVATE KEY-----\n${SECRET}`, "TypeError"]], "tls", SECRET),
   ...native("tls.ca", [...notPem, [[], "RangeError"], [[1], "TypeError"], [["ca", null], "TypeError"]]),
