@@ -13,7 +13,7 @@ export type {
   PolicyLeaves,
 } from "../binding";
 
-export const { Hub, RemoteKind, openPayload, sealPayload } = binding;
+export const { Hub, RemoteKind, openPayload, sealPayload, STAMP_SCRIPT, INVALIDATE_SCRIPT } = binding;
 export type Hub = Binding.Hub;
 /** Names of the counters that a `CounterReader` reads of each use case, in their order. */
 export const COUNTER_COLUMNS: readonly string[] = binding.CounterReader.columns();

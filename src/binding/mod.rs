@@ -18,5 +18,6 @@ mod mailbox;
 mod payload;
 mod policy;
 mod raw;
+mod scripts;
 mod steps;
 mod wake;
