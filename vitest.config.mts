@@ -7,8 +7,9 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^dialcache-native$/, replacement: lib("index") },
-      { find: /^dialcache-native\/testing$/, replacement: lib("testing") },
       { find: /^dialcache-native\/(datadog|opentelemetry|prometheus)$/, replacement: lib("metrics/$1") },
+      { find: /^dialcache-native\/(redis-protocol|testing)$/, replacement: lib("$1") },
+      { find: /^dialcache-native\/(ioredis|node-redis|valkey-glide)$/, replacement: lib("adapters/$1") },
     ],
   },
   test: {

@@ -1,0 +1,117 @@
+import { type RedisScriptCall, scriptCommand } from "../protocol/scripts";
+import type { DialCacheRedisClient, RedisReadContext } from "../redis-types";
+import { Adapter, bothSettled, type CommandPort, type Pair, type ScriptName, type SetCommand } from "./adapter";
+import { whileQueued } from "./queued-signal";
+
+export { type DialCacheRedisScript, type DialCacheRedisScripts, dialcacheRedisScripts } from "./node-redis-scripts";
+
+/** What is needed of a client made by `createClient()` of node-redis 4, 5 or 6. */
+export interface NodeRedisClient {
+  /** Sends one command. */
+  sendCommand(args: (string | Buffer)[], options?: never): Promise<unknown>;
+}
+
+/** What is needed of a client made by `createCluster()` of node-redis 4, 5 or 6. */
+export interface NodeRedisCluster {
+  /** Sends one command to the node of a key. */
+  sendCommand(
+    firstKey: string | undefined,
+    isReadonly: boolean | undefined,
+    args: (string | Buffer)[],
+    options?: never,
+  ): Promise<unknown>;
+  /** Tells a cluster from a single server. */
+  readonly nodeByAddress: unknown;
+}
+
+/**
+ * Makes a node-redis client usable as `redis.client`. The client stays yours: connect it, give it an `error` listener
+ * and finite budgets, and close it yourself. It may be made with or without `scripts: dialcacheRedisScripts`: what is
+ * sent is the same. Text and bytes come back as they were, whatever type mapping the client has.
+ *
+ * **When a read's deadline passes** its signal is aborted, which is handed to the client with the command. A read that is
+ * still *queued* (the client is offline, or its socket takes no more) leaves the queue and is never sent. A *dispatched*
+ * one is not unsent: it holds its place until its reply comes or its connection ends, and what it answers is ignored.
+ *
+ * **Writes and invalidations have no deadline.** They wait in the offline queue as long as the client keeps them, and
+ * are sent when it is connected again, unless `disableOfflineQueue` is set. Bound them with `disableOfflineQueue`,
+ * `commandsQueueMaxLength`, `socket.connectTimeout` and a `socket.reconnectStrategy`; in versions 5 and 6 also
+ * `socket.socketTimeout`, without which a server that stopped answering is noticed only by TCP, and
+ * `commandOptions.timeout`, which ends what is queued. A command whose connection ends after it was sent is rejected
+ * and not sent again.
+ *
+ * Tracked reads go to primaries; untracked ones to where the client's `useReplicas` says.
+ *
+ * @param client - Of `createClient()` or `createCluster()`. Pools, Sentinel and `legacyMode` are not supported.
+ * @throws TypeError when it is another object.
+ */
+export function createNodeRedisDialCacheClient(client: NodeRedisClient | NodeRedisCluster): DialCacheRedisClient {
+  return new Adapter(new NodeRedisPort(checked(client)));
+}
+
+type AnyClient = Readonly<Record<string, unknown>> & { sendCommand(...args: unknown[]): Promise<unknown> };
+
+function checked(client: unknown): AnyClient {
+  const found = client as AnyClient | null | undefined;
+  if (typeof found !== "object" || found === null || typeof found.sendCommand !== "function") {
+    throw new TypeError("createNodeRedisDialCacheClient() takes a client of node-redis 4, 5 or 6");
+  }
+  // Their commands may go out on different connections, which a tracked write cannot bear.
+  if ("idleClients" in found || "getSentinelNode" in found) {
+    throw new TypeError(
+      "createNodeRedisDialCacheClient() takes a client or a cluster, not a pool or a Sentinel client",
+    );
+  }
+  return found;
+}
+
+/** RESP's marker of bulk strings, `$`, by which versions 5 and 6 name types. */
+const BULK_STRING = 36;
+// Version 4 reads one of them, later versions the other.
+const REPLIES_AS_BYTES = { returnBuffers: true, typeMapping: { [BULK_STRING]: Buffer } } as const;
+
+class NodeRedisPort implements CommandPort {
+  readonly mayReorder: boolean;
+  readonly #client: AnyClient;
+  readonly #isVersion4: boolean;
+
+  constructor(client: AnyClient) {
+    this.#client = client;
+    this.mayReorder = "nodeByAddress" in client;
+    this.#isVersion4 = !("withCommandOptions" in client);
+  }
+
+  get(key: string, context: RedisReadContext | undefined): Promise<unknown> {
+    return this.#read(key, true, ["GET", key], context);
+  }
+
+  getBoth(keys: readonly [string, string], context: RedisReadContext | undefined): Promise<unknown> {
+    return this.#read(keys[0], false, ["MGET", ...keys], context);
+  }
+
+  set({ key, frame, ttlMs }: SetCommand): Promise<unknown> {
+    return this.#send(key, false, ["SET", key, frame, "PX", String(ttlMs)]);
+  }
+
+  setThenScript(command: SetCommand, call: RedisScriptCall): Promise<Pair> {
+    // Within one turn both join the same queue, which keeps their order.
+    return bothSettled(this.set(command), this.script(call, "EVALSHA"));
+  }
+
+  script(call: RedisScriptCall, name: ScriptName): Promise<unknown> {
+    return this.#send(call.keys[0], false, scriptCommand(call, name));
+  }
+
+  #read(key: string, isReadonly: boolean, args: string[], context: RedisReadContext | undefined): Promise<unknown> {
+    if (context === undefined) return this.#send(key, isReadonly, args);
+    if (!this.#isVersion4) return this.#send(key, isReadonly, args, { abortSignal: context.signal });
+    return whileQueued(args, context.signal, (watched, signal) => this.#send(key, isReadonly, watched, { signal }));
+  }
+
+  #send(key: string, isReadonly: boolean, args: (string | Buffer)[], more?: object): Promise<unknown> {
+    const options = { ...REPLIES_AS_BYTES, ...more };
+    return this.mayReorder
+      ? this.#client.sendCommand(key, isReadonly, args, options)
+      : this.#client.sendCommand(args, options);
+  }
+}

@@ -1,0 +1,86 @@
+// The public API, generated from lib/adapters/node-redis.ts by `npm run types`. Do not edit.
+/// <reference types="node" />
+
+import type { DialCacheRedisClient } from "./index.js";
+
+/** A script as `createClient({ scripts })` of node-redis takes it, in the form of version 4 and in that of 5 and 6. */
+export type DialCacheRedisScript<Args extends unknown[], Reply> = {
+  readonly SCRIPT: string;
+  readonly SHA1: string;
+  readonly NUMBER_OF_KEYS: number;
+  readonly FIRST_KEY_INDEX: number;
+  readonly IS_READ_ONLY: false;
+  transformArguments(this: void, ...args: Args): (string | Buffer)[];
+  parseCommand(
+    this: void,
+    parser: {
+      push(...args: (string | Buffer)[]): unknown;
+      pushKey(key: string | Buffer): unknown;
+    },
+    ...args: Args
+  ): void;
+  transformReply(this: void, reply: unknown): Reply;
+};
+
+/** The scripts of tracked keys, by the names they get as methods of the client. */
+export type DialCacheRedisScripts = {
+  /** Stamps a placeholder: value key, watermark key, nonce, time to live in milliseconds. */
+  readonly dialcacheStamp: DialCacheRedisScript<
+    [valueKey: string, watermarkKey: string, nonce: Buffer, cacheTtlMs: number],
+    boolean
+  >;
+  /** Raises a watermark: its key, the buffer in milliseconds. */
+  readonly dialcacheInvalidate: DialCacheRedisScript<[watermarkKey: string, futureBufferMs: number], void>;
+};
+
+/**
+ * For `createClient({ scripts: dialcacheRedisScripts })`. The adapter does not need them there; an application that
+ * calls the scripts itself may.
+ */
+export declare const dialcacheRedisScripts: DialCacheRedisScripts;
+
+/** What is needed of a client made by `createClient()` of node-redis 4, 5 or 6. */
+export interface NodeRedisClient {
+  /** Sends one command. */
+  sendCommand(args: (string | Buffer)[], options?: never): Promise<unknown>;
+}
+
+/** What is needed of a client made by `createCluster()` of node-redis 4, 5 or 6. */
+export interface NodeRedisCluster {
+  /** Sends one command to the node of a key. */
+  sendCommand(
+    firstKey: string | undefined,
+    isReadonly: boolean | undefined,
+    args: (string | Buffer)[],
+    options?: never,
+  ): Promise<unknown>;
+  /** Tells a cluster from a single server. */
+  readonly nodeByAddress: unknown;
+}
+
+/**
+ * Makes a node-redis client usable as `redis.client`. The client stays yours: connect it, give it an `error` listener
+ * and finite budgets, and close it yourself. It may be made with or without `scripts: dialcacheRedisScripts`: what is
+ * sent is the same. Text and bytes come back as they were, whatever type mapping the client has.
+ *
+ * **When a read's deadline passes** its signal is aborted, which is handed to the client with the command. A read that is
+ * still *queued* (the client is offline, or its socket takes no more) leaves the queue and is never sent. A *dispatched*
+ * one is not unsent: it holds its place until its reply comes or its connection ends, and what it answers is ignored.
+ *
+ * **Writes and invalidations have no deadline.** They wait in the offline queue as long as the client keeps them, and
+ * are sent when it is connected again, unless `disableOfflineQueue` is set. Bound them with `disableOfflineQueue`,
+ * `commandsQueueMaxLength`, `socket.connectTimeout` and a `socket.reconnectStrategy`; in versions 5 and 6 also
+ * `socket.socketTimeout`, without which a server that stopped answering is noticed only by TCP, and
+ * `commandOptions.timeout`, which ends what is queued. A command whose connection ends after it was sent is rejected
+ * and not sent again.
+ *
+ * Tracked reads go to primaries; untracked ones to where the client's `useReplicas` says.
+ *
+ * @param client - Of `createClient()` or `createCluster()`. Pools, Sentinel and `legacyMode` are not supported.
+ * @throws TypeError when it is another object.
+ */
+export declare function createNodeRedisDialCacheClient(
+  client: NodeRedisClient | NodeRedisCluster,
+): DialCacheRedisClient;
+
+export {};
