@@ -1,13 +1,15 @@
 // Brings a checkout to where it can run: dependencies, a Redis server, the addon and the compiled JavaScript, each only
 // when missing or out of date. Uses nothing but Node, so that it works in a fresh clone.
 //
-//   node scripts/ensure.mjs [modules] [redis] [addon] [dist]      (default: all of them)
+//   node scripts/ensure.mjs [modules] [redis] [servers] [addon] [dist]      (default: all but the servers, which only
+//                                                                            tests need)
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { buildAddon, buildDist } from "./build.mjs";
 import { ensureRedis } from "./support/redis.mjs";
 import { isMain, main, must, note, root, SetupError, which } from "./support/run.mjs";
+import { ensureServers } from "./support/servers.mjs";
 
 /**
  * Installs a folder's locked dependencies when the lock file, Node's major version or the platform is not the installed
@@ -42,10 +44,17 @@ function checkTools() {
   }
 }
 
-const steps = { modules: () => ensureModules(), redis: ensureRedis, addon: buildAddon, dist: buildDist };
+const steps = {
+  modules: () => ensureModules(),
+  redis: ensureRedis,
+  servers: ensureServers,
+  addon: buildAddon,
+  dist: buildDist,
+};
+const usual = ["modules", "redis", "addon", "dist"];
 
 /** Runs the named steps in their order. */
-export function ensure(names = Object.keys(steps)) {
+export function ensure(names = usual) {
   const unknown = names.find((name) => !Object.hasOwn(steps, name));
   if (unknown) throw new SetupError(`unknown step ${unknown}: use ${Object.keys(steps).join(", ")}`);
   checkTools();

@@ -7,6 +7,7 @@
 import { ensure } from "./ensure.mjs";
 import { cargoRunner } from "./support/cargo-test.mjs";
 import { main, note, SetupError } from "./support/run.mjs";
+import { ensureServers } from "./support/servers.mjs";
 import { tee } from "./support/tee.mjs";
 import { countCargo, countVitest, total } from "./support/test-counts.mjs";
 
@@ -59,6 +60,7 @@ await main(async () => {
     throw new SetupError(`unknown suite ${suite}: use ${Object.keys(suites).join(", ")}`);
   }
   ensure();
+  if (!suite || suite === "js") ensureServers();
   const results = [];
   for (const [name, run] of Object.entries(suites)) {
     if (suite && name !== suite) continue;

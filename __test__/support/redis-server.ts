@@ -10,6 +10,10 @@ import { type Reply, talk } from "./resp";
 import { makeCertificates, type TestCertificates } from "./tls";
 
 export interface RedisServerOptions {
+  /** Path of the server's binary. Default: `redis-server` on PATH. */
+  readonly binary?: string;
+  /** Where to listen. Default: a free port, another one for each try. */
+  readonly port?: number;
   /** Listen on a unix socket only. */
   readonly unixSocket?: boolean;
   /** Listen with TLS only, with certificates made for this server. */
@@ -33,6 +37,8 @@ export interface RedisServer extends AsyncDisposable {
   readonly socketPath: string | undefined;
   readonly certificates: TestCertificates | undefined;
   readonly pid: number;
+  /** Whether its process is there and not frozen. */
+  readonly isRunning: boolean;
   /** Stops the process (SIGSTOP): connections stay open, nothing is answered. Resolves once it stands still. */
   freeze(): Promise<void>;
   /** Lets a frozen process go on (SIGCONT). */
@@ -61,9 +67,11 @@ class Server implements RedisServer {
   readonly certificates: TestCertificates | undefined;
   #port = 0;
   #process: ChildProcess | undefined;
+  #isFrozen = false;
 
   constructor(options: RedisServerOptions) {
     this.#options = options;
+    this.#port = options.port ?? 0;
     this.socketPath = options.unixSocket ? join(this.#dir, "redis.sock") : undefined;
     this.certificates = options.tls ? makeCertificates(this.#dir) : undefined;
     if (options.users !== undefined) {
@@ -90,6 +98,11 @@ class Server implements RedisServer {
     return pid;
   }
 
+  get isRunning(): boolean {
+    const child = this.#process;
+    return child?.pid !== undefined && child.exitCode === null && child.signalCode === null && !this.#isFrozen;
+  }
+
   async start(): Promise<void> {
     if (this.socketPath !== undefined || this.#port !== 0) {
       return this.#launch();
@@ -108,7 +121,10 @@ class Server implements RedisServer {
   }
 
   async #launch(): Promise<void> {
-    const child = spawn("redis-server", this.#arguments(), { cwd: this.#dir, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(this.#options.binary ?? "redis-server", this.#arguments(), {
+      cwd: this.#dir,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     this.#process = child;
     if (child.pid !== undefined) {
       own(child.pid, this.#dir);
@@ -161,12 +177,14 @@ class Server implements RedisServer {
 
   async freeze(): Promise<void> {
     process.kill(this.pid, "SIGSTOP");
+    this.#isFrozen = true;
     while (!isStopped(this.pid)) {
       await turn();
     }
   }
 
   thaw(): void {
+    this.#isFrozen = false;
     if (this.#process?.pid !== undefined) {
       process.kill(this.#process.pid, "SIGCONT");
     }
@@ -178,6 +196,7 @@ class Server implements RedisServer {
       return;
     }
     this.#process = undefined;
+    this.#isFrozen = false;
     child.ref();
     const exited = once(child, "exit");
     child.kill("SIGKILL");
@@ -248,14 +267,19 @@ function isStopped(pid: number): boolean {
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);
-    const probe = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      probe.once("error", () => resolve(false));
-      probe.listen(port, "127.0.0.1", () => resolve(true));
-    });
-    if (free) {
-      await new Promise((resolve) => probe.close(resolve));
-      return port;
-    }
+    if (await isFree(port)) return port;
   }
+}
+
+/** Whether nobody listens on `port`. */
+export async function isFree(port: number): Promise<boolean> {
+  const probe = createServer();
+  const free = await new Promise<boolean>((resolve) => {
+    probe.once("error", () => resolve(false));
+    probe.listen(port, "127.0.0.1", () => resolve(true));
+  });
+  if (free) {
+    await new Promise((resolve) => probe.close(resolve));
+  }
+  return free;
 }
