@@ -16,7 +16,11 @@ glide.Logger.init("off");
 
 /** Where a client connects: a server, or the nodes of a cluster. */
 export type Target =
-  | { readonly port: number }
+  | {
+      readonly port: number;
+      /** valkey-glide's. Default 5000. */
+      readonly requestTimeoutMs?: number;
+    }
   | { readonly nodes: readonly { readonly host: string; readonly port: number }[]; readonly readReplicas?: boolean };
 
 /** A connected client of somebody's package with this package's adapter around it. */
@@ -31,6 +35,8 @@ export interface AdapterKind {
   readonly name: string;
   /** Whether a read's signal takes a queued read back. */
   readonly takesSignal: boolean;
+  /** Whether the oldest queued read stays nevertheless. Default false. */
+  readonly keepsOldest?: boolean;
   connect(target: Target): Promise<ConnectedAdapter>;
 }
 
@@ -50,6 +56,7 @@ export const ADAPTERS: readonly AdapterKind[] = [
 
 /** The structure that all three major versions share. */
 interface NodeRedisConnection {
+  readonly isOpen: boolean;
   on(event: "error", listener: () => void): unknown;
   connect(): Promise<unknown>;
   disconnect(): unknown;
@@ -64,6 +71,7 @@ function nodeRedis(name: string, module: NodeRedis, more: object = {}): AdapterK
   return {
     name,
     takesSignal: true,
+    keepsOldest: module !== redis4,
     connect: async (target) => {
       const connection =
         "port" in target
@@ -78,7 +86,9 @@ function nodeRedis(name: string, module: NodeRedis, more: object = {}): AdapterK
       await connection.connect();
       return {
         client: createNodeRedisDialCacheClient(connection as never),
-        close: () => ignore(connection.disconnect()),
+        close: () => {
+          if (connection.isOpen) ignore(connection.disconnect());
+        },
       };
     },
   };
@@ -116,7 +126,7 @@ async function connectGlide(target: Target): Promise<ConnectedAdapter> {
     "port" in target
       ? await glide.GlideClient.createClient({
           addresses: [{ host: "127.0.0.1", port: target.port }],
-          requestTimeout: 5_000,
+          requestTimeout: target.requestTimeoutMs ?? 5_000,
         })
       : await glide.GlideClusterClient.createClient({
           addresses: [...target.nodes],

@@ -1,7 +1,8 @@
 import { type RedisScriptCall, scriptCommand } from "../protocol/scripts";
 import type { DialCacheRedisClient, RedisReadContext } from "../redis-types";
 import { Adapter, bothSettled, type CommandPort, type Pair, type ScriptName, type SetCommand } from "./adapter";
-import { whileQueued } from "./queued-signal";
+import { QueuedReads } from "./queued-signal";
+import { slotOf } from "./slot";
 
 export { type DialCacheRedisScript, type DialCacheRedisScripts, dialcacheRedisScripts } from "./node-redis-scripts";
 
@@ -29,9 +30,12 @@ export interface NodeRedisCluster {
  * and finite budgets, and close it yourself. It may be made with or without `scripts: dialcacheRedisScripts`: what is
  * sent is the same. Text and bytes come back as they were, whatever type mapping the client has.
  *
- * **When a read's deadline passes** its signal is aborted, which is handed to the client with the command. A read that is
- * still *queued* (the client is offline, or its socket takes no more) leaves the queue and is never sent. A *dispatched*
- * one is not unsent: it holds its place until its reply comes or its connection ends, and what it answers is ignored.
+ * **When a read's deadline passes** its signal is aborted, which reaches the client through the command's options. A read
+ * that is still *queued* (the client is offline, or its socket takes no more) leaves the queue and is never sent; but
+ * for the oldest of this adapter's reads in each queue of versions 5 and 6, which stays: some of these versions
+ * lose their queue when its first command is taken out. In a cluster, so does a read that was redirected, or that may
+ * have gone to a replica. A *dispatched* read is not unsent: it holds its place until its reply comes or its connection
+ * ends, and what it answers is ignored.
  *
  * **Writes and invalidations have no deadline.** They wait in the offline queue as long as the client keeps them, and
  * are sent when it is connected again, unless `disableOfflineQueue` is set. Bound them with `disableOfflineQueue`,
@@ -47,6 +51,11 @@ export interface NodeRedisCluster {
  */
 export function createNodeRedisDialCacheClient(client: NodeRedisClient | NodeRedisCluster): DialCacheRedisClient {
   return new Adapter(new NodeRedisPort(checked(client)));
+}
+
+/** The shards of a cluster by slot, as all versions tell them. */
+interface NodeRedisShards {
+  readonly slots: readonly { readonly master: object; readonly replicas?: readonly unknown[] }[];
 }
 
 type AnyClient = Readonly<Record<string, unknown>> & { sendCommand(...args: unknown[]): Promise<unknown> };
@@ -73,12 +82,15 @@ const REPLIES_AS_BYTES = { returnBuffers: true, typeMapping: { [BULK_STRING]: Bu
 class NodeRedisPort implements CommandPort {
   readonly mayReorder: boolean;
   readonly #client: AnyClient;
-  readonly #isVersion4: boolean;
+  readonly #reads: QueuedReads;
+  readonly #signalOption: "signal" | "abortSignal";
 
   constructor(client: AnyClient) {
+    const isVersion4 = !("withCommandOptions" in client);
     this.#client = client;
     this.mayReorder = "nodeByAddress" in client;
-    this.#isVersion4 = !("withCommandOptions" in client);
+    this.#reads = new QueuedReads({ isSilent: isVersion4, keepsOldest: !isVersion4 });
+    this.#signalOption = isVersion4 ? "signal" : "abortSignal";
   }
 
   get(key: string, context: RedisReadContext | undefined): Promise<unknown> {
@@ -104,8 +116,17 @@ class NodeRedisPort implements CommandPort {
 
   #read(key: string, isReadonly: boolean, args: string[], context: RedisReadContext | undefined): Promise<unknown> {
     if (context === undefined) return this.#send(key, isReadonly, args);
-    if (!this.#isVersion4) return this.#send(key, isReadonly, args, { abortSignal: context.signal });
-    return whileQueued(args, context.signal, (watched, signal) => this.#send(key, isReadonly, watched, { signal }));
+    const connection = () => this.#connectionOf(key, isReadonly);
+    return this.#reads.send(args, context.signal, connection, (watched, signal) =>
+      this.#send(key, isReadonly, watched, { [this.#signalOption]: signal }),
+    );
+  }
+
+  /** What stands for the connection of a key; undefined when the client chooses among several. */
+  #connectionOf(key: string, isReadonly: boolean): object | undefined {
+    if (!this.mayReorder) return this.#client;
+    const shard = (this.#client as unknown as NodeRedisShards).slots[slotOf(key)];
+    return isReadonly && shard?.replicas?.length ? undefined : shard?.master;
   }
 
   #send(key: string, isReadonly: boolean, args: (string | Buffer)[], more?: object): Promise<unknown> {
