@@ -63,9 +63,12 @@ export interface NodeRedisCluster {
  * and finite budgets, and close it yourself. It may be made with or without `scripts: dialcacheRedisScripts`: what is
  * sent is the same. Text and bytes come back as they were, whatever type mapping the client has.
  *
- * **When a read's deadline passes** its signal is aborted, which is handed to the client with the command. A read that is
- * still *queued* (the client is offline, or its socket takes no more) leaves the queue and is never sent. A *dispatched*
- * one is not unsent: it holds its place until its reply comes or its connection ends, and what it answers is ignored.
+ * **When a read's deadline passes** its signal is aborted, which reaches the client through the command's options. A read
+ * that is still *queued* (the client is offline, or its socket takes no more) leaves the queue and is never sent; but
+ * for the oldest of this adapter's reads in each queue of versions 5 and 6, which stays: some of these versions
+ * lose their queue when its first command is taken out. In a cluster, so does a read that was redirected, or that may
+ * have gone to a replica. A *dispatched* read is not unsent: it holds its place until its reply comes or its connection
+ * ends, and what it answers is ignored.
  *
  * **Writes and invalidations have no deadline.** They wait in the offline queue as long as the client keeps them, and
  * are sent when it is connected again, unless `disableOfflineQueue` is set. Bound them with `disableOfflineQueue`,

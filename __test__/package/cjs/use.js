@@ -31,6 +31,13 @@ async function main() {
   assert.equal(Object.getPrototypeOf(UseCaseIsAlreadyRegisteredError), esm.DialCacheError);
   assert.equal(esm.DialCacheError, DialCacheError);
 
+  // Without any of the clients they are for.
+  for (const entry of ["ioredis", "node-redis", "redis-protocol", "valkey-glide"]) {
+    const required = require(`dialcache-native/${entry}`);
+    const imported = await import(`dialcache-native/${entry}`);
+    for (const [name, value] of Object.entries(required)) assert.equal(imported[name], value, name);
+  }
+
   await dialcache.close();
   console.log("used");
 }

@@ -1,9 +1,13 @@
 // A TypeScript service that uses the installed package. Compiled under several module settings.
 import { DialCache, DialCacheError, DialCacheKeyConfig, RedisClient, StringSerializer } from "dialcache-native";
 import { createDatadogDialCacheMetrics } from "dialcache-native/datadog";
+import { createIoredisDialCacheClient } from "dialcache-native/ioredis";
+import { createNodeRedisDialCacheClient, dialcacheRedisScripts } from "dialcache-native/node-redis";
 import { createOpenTelemetryDialCacheMetrics } from "dialcache-native/opentelemetry";
 import { createPrometheusDialCacheMetrics } from "dialcache-native/prometheus";
+import { decodeFrame, encodeFrame } from "dialcache-native/redis-protocol";
 import { installClock, manualClock } from "dialcache-native/testing";
+import { createValkeyGlideDialCacheClient } from "dialcache-native/valkey-glide";
 
 interface User {
   id: string;
@@ -42,7 +46,13 @@ async function main(): Promise<void> {
   const unbounded = () => new DialCache({ redis: { client: new RedisClient({ url: "redis://127.0.0.1:6379" }) } });
   const serializer: { load(payload: string | Buffer): unknown } = new StringSerializer();
   const codeOf = (error: unknown): string => (error instanceof DialCacheError ? error.code : "not ours");
-  for (const used of [wrong, unbounded, serializer, codeOf]) if (!used) throw new Error("unused");
+  // The adapters' types need none of the clients' packages.
+  const client = createNodeRedisDialCacheClient({ sendCommand: async () => encodeFrame("a", 1) });
+  const cache = new DialCache({ redis: { client, readTimeoutMs: 50 } });
+  await cache.close();
+  if (decodeFrame(encodeFrame("a", 1))?.payload !== "a") throw new Error("frames");
+  const adapters = [createIoredisDialCacheClient, createValkeyGlideDialCacheClient, dialcacheRedisScripts];
+  for (const used of [wrong, unbounded, serializer, codeOf, ...adapters]) if (!used) throw new Error("unused");
 
   await dialcache.close();
   console.log("used");
