@@ -44,10 +44,42 @@ function comparable(value: unknown): unknown {
   return Buffer.isBuffer(value) ? { bytes: value.toString("hex") } : value;
 }
 
+/** A client and a cache over it, whose source knows only the values of its own name. */
 interface Party {
   readonly name: string;
   readonly client: DialCacheRedisClient;
-  close(): void;
+  readonly cache: DialCache;
+  /** Loads the value with this number, which `writer` has written. */
+  load(value: number, writer: string): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+function partyOf(name: string, client: DialCacheRedisClient, end: () => void): Party {
+  const cache = new DialCache({ namespace: "pairs", redis: { client, readTimeoutMs: 20_000 }, logger: null });
+  const loads = VALUES.map(([title, serializer, value], index) => {
+    const source = async (writer: string): Promise<unknown> => {
+      if (writer !== name) throw new Error(`${name} did not find what ${writer} wrote: ${title}`);
+      return value;
+    };
+    const defaultConfig = new DialCacheKeyConfig({ ttlSec: { remote: 600 } });
+    return cache.cached(source, {
+      keyType: "writer",
+      useCase: `Value${index}`,
+      cacheKey: (writer) => writer,
+      serializer,
+      defaultConfig,
+    });
+  });
+  return {
+    name,
+    client,
+    cache,
+    load: (value, writer) => cache.enable(() => loads[value]!(writer)),
+    close: async () => {
+      await cache.close();
+      end();
+    },
+  };
 }
 
 describe.each(SERVERS)("$name", ({ binary }) => {
@@ -55,41 +87,30 @@ describe.each(SERVERS)("$name", ({ binary }) => {
   const parties: Party[] = [];
   beforeAll(async () => {
     server = await startRedis({ binary });
-    for (const kind of ADAPTERS) parties.push({ name: kind.name, ...(await kind.connect({ port: server.port })) });
+    for (const kind of ADAPTERS) {
+      const { client, close } = await kind.connect({ port: server.port });
+      parties.push(partyOf(kind.name, client, close));
+    }
     const native = new RedisClient({ url: server.url });
     await native.ready({ timeoutMs: 5_000 });
-    parties.push({ name: "native client", client: native, close: () => native.close() });
+    parties.push(partyOf("native client", native, () => native.close()));
   });
   afterAll(async () => {
-    for (const { close } of parties) close();
+    for (const party of parties) await party.close();
     await server.stop();
   });
 
-  it.each(VALUES)("an entry written by one is read by every other: %s", async (name, serializer, value) => {
-    for (const writer of parties) {
-      const namespace = `${writer.name} ${name}`.replaceAll(/[^a-z0-9]+/gi, "-");
-      const options = { keyType: "id", useCase: "Pair", cacheKey: (id: string) => id, serializer };
-      const defaultConfig = new DialCacheKeyConfig({ ttlSec: { remote: 60 } });
-      const cacheOf = (client: DialCacheRedisClient) =>
-        new DialCache({ namespace, redis: { client, readTimeoutMs: 5_000 }, logger: null });
-
-      const writing = cacheOf(writer.client);
-      const write = writing.cached(async (_id: string): Promise<unknown> => value, { ...options, defaultConfig });
-      await writing.enable(() => write("1"));
-      await until("the entry is written", () => writing.stats().pendingWrites === 0);
-      await writing.close();
-
-      for (const reader of parties) {
-        const reading = cacheOf(reader.client);
-        const missed = async (_id: string): Promise<unknown> => {
-          throw new Error(`${reader.name} did not find what ${writer.name} wrote`);
-        };
-        const read = reading.cached(missed, { ...options, defaultConfig });
-        expect(comparable(await reading.enable(() => read("1")))).toEqual(comparable(value));
-        await reading.close();
+  it.each(VALUES.map(([name, , value], index) => [name, index, value] as const))(
+    "an entry written by one is read by every other: %s",
+    async (_name, index, value) => {
+      for (const writer of parties) {
+        await writer.load(index, writer.name);
+        await until("the entry is written", () => writer.cache.stats().pendingWrites === 0);
+        const read = await Promise.all(parties.map((reader) => reader.load(index, writer.name)));
+        expect(read.map(comparable)).toEqual(parties.map(() => comparable(value)));
       }
-    }
-  });
+    },
+  );
 
   // The native client joins once it knows tracked keys.
   it.each([
