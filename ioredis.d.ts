@@ -3,22 +3,6 @@
 
 import type { DialCacheRedisClient } from "./index.js";
 
-/** Commands sent together. */
-export interface IoredisBatch {
-  /** One entry for each command: its error, or null and its reply. */
-  exec(): Promise<[error: Error | null, reply: unknown][] | null>;
-}
-
-/** What is needed of `Redis` or `Cluster` of ioredis 5 or 6, or of iovalkey. */
-export interface IoredisClient {
-  /** Sends one command, whose strings come as Buffers. */
-  callBuffer(command: string, args: (string | Buffer | number)[]): Promise<unknown>;
-  /** Sends commands in order on one connection. */
-  pipeline(commands: unknown[][]): IoredisBatch;
-  /** The same in `MULTI` and `EXEC`. */
-  multi(commands: unknown[][]): IoredisBatch;
-}
-
 /**
  * Makes an ioredis or iovalkey client usable as `redis.client`. The client stays yours: give it an `error` listener and
  * finite budgets, and close it yourself. Text and bytes come back as they were. A `keyPrefix` is applied by the client;
@@ -42,5 +26,21 @@ export interface IoredisClient {
  * @throws TypeError when it is another object.
  */
 export declare function createIoredisDialCacheClient(client: IoredisClient): DialCacheRedisClient;
+
+/** Commands sent together. */
+export interface IoredisBatch {
+  /** One entry for each command: its error, or null and its reply. */
+  exec(): Promise<[error: Error | null, reply: unknown][] | null>;
+}
+
+/** What is needed of `Redis` or `Cluster` of ioredis 5 or 6, or of iovalkey. */
+export interface IoredisClient {
+  /** Sends one command, whose strings come as Buffers. */
+  callBuffer(command: string, args: (string | Buffer | number)[]): Promise<unknown>;
+  /** Sends commands in order on one connection. */
+  pipeline(commands: unknown[][]): IoredisBatch;
+  /** The same in `MULTI` and `EXEC`. */
+  multi(commands: unknown[][]): IoredisBatch;
+}
 
 export {};

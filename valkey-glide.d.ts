@@ -3,7 +3,26 @@
 
 import type { DialCacheRedisClient } from "./index.js";
 
-type GlideArgs = (string | Buffer)[];
+/**
+ * Makes a valkey-glide client usable as `redis.client`. The client stays yours: close it yourself. Text and bytes come back
+ * as they were, whatever `defaultDecoder` the client has.
+ *
+ * **When a read's deadline passes** the call goes on without it, but the client is not told: it takes no signal. Neither a
+ * *queued* nor a *dispatched* read is taken back. What ends both is the client's own `requestTimeout` (250 ms unless set
+ * otherwise), which stays in force for reads, writes and invalidations: then the promise is rejected; a command that was
+ * sent may still be carried out by the server. Reads and writes beyond `inflightRequestsLimit` are refused at once, and
+ * what times out there no longer counts. Set `advancedConfiguration.connectionTimeout` too.
+ *
+ * Tracked reads go to primaries whatever `readFrom` says; untracked ones to where it says.
+ *
+ * @param client - Of `GlideClient.createClient()` or `GlideClusterClient.createClient()`.
+ * @param glideModule - The module that made it: `import * as glide from "@valkey/valkey-glide"`.
+ * @throws TypeError when one of them is another object.
+ */
+export declare function createValkeyGlideDialCacheClient(
+  client: GlideClientLike,
+  glideModule: GlideModule,
+): ValkeyGlideDialCacheClient;
 
 /** Commands sent together. */
 export interface GlideBatch {
@@ -37,25 +56,6 @@ export interface ValkeyGlideDialCacheClient extends DialCacheRedisClient {
   dispose(): void;
 }
 
-/**
- * Makes a valkey-glide client usable as `redis.client`. The client stays yours: close it yourself. Text and bytes come back
- * as they were, whatever `defaultDecoder` the client has.
- *
- * **When a read's deadline passes** the call goes on without it, but the client is not told: it takes no signal. Neither a
- * *queued* nor a *dispatched* read is taken back. What ends both is the client's own `requestTimeout` (250 ms unless set
- * otherwise), which stays in force for reads, writes and invalidations: then the promise is rejected; a command that was
- * sent may still be carried out by the server. Reads and writes beyond `inflightRequestsLimit` are refused at once, and
- * what times out there no longer counts. Set `advancedConfiguration.connectionTimeout` too.
- *
- * Tracked reads go to primaries whatever `readFrom` says; untracked ones to where it says.
- *
- * @param client - Of `GlideClient.createClient()` or `GlideClusterClient.createClient()`.
- * @param glideModule - The module that made it: `import * as glide from "@valkey/valkey-glide"`.
- * @throws TypeError when one of them is another object.
- */
-export declare function createValkeyGlideDialCacheClient(
-  client: GlideClientLike,
-  glideModule: GlideModule,
-): ValkeyGlideDialCacheClient;
+type GlideArgs = (string | Buffer)[];
 
 export {};
