@@ -4,6 +4,7 @@ import {
   DialCacheRedisError,
   DialCacheRedisPayloadEncodingError,
   DialCacheRedisPayloadError,
+  DialCacheRedisPlaceholderLostError,
 } from "./errors";
 import { addClient, type ClientListener, expectCall, hub, nextCall } from "./hub";
 import { type Failure, LOAD, MISS, type NativeClient, TIMED_OUT, WRITE_FAILED, WRITTEN } from "./native";
@@ -231,6 +232,8 @@ export function failureError(failure: unknown): Error {
       return new DialCacheClosedError(message);
     case "encoding":
       return new DialCacheRedisPayloadEncodingError(message);
+    case "placeholder_lost":
+      return new DialCacheRedisPlaceholderLostError(message);
     default:
       return new DialCacheRedisError(kind, message);
   }
