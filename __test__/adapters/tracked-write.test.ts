@@ -1,6 +1,6 @@
 import { DialCacheRedisPlaceholderLostError } from "dialcache-native";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { ADAPTERS, type AdapterKind } from "../support/adapters";
+import { type AdapterKind, CLIENTS } from "../support/adapters";
 import { type CommandTap, startCommandTap } from "../support/command-tap";
 import { type RedisServer, startRedis } from "../support/redis-server";
 import { failOnUnhandled } from "../support/unhandled";
@@ -34,7 +34,7 @@ const CACHE_COMMANDS = ["GET", "MGET", "SET", "EVAL", "EVALSHA", "MULTI", "EXEC"
 const told = (tap: CommandTap) => tap.commands.filter(({ name }) => CACHE_COMMANDS.includes(name));
 const names = (tap: CommandTap) => told(tap).map(({ name }) => name);
 
-describe.each(ADAPTERS)("a tracked write of $name", (kind) => {
+describe.each(CLIENTS)("a tracked write of $name", (kind) => {
   it("is a SET and a stamp, in this order on one connection, and later writes need no more", async () => {
     const { client, tap } = await tapped(kind);
     await client.write(request);

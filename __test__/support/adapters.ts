@@ -1,5 +1,5 @@
 import * as glide from "@valkey/valkey-glide";
-import type { DialCacheRedisClient } from "dialcache-native";
+import { type DialCacheRedisClient, RedisClient } from "dialcache-native";
 import { createIoredisDialCacheClient } from "dialcache-native/ioredis";
 import { createNodeRedisDialCacheClient, dialcacheRedisScripts } from "dialcache-native/node-redis";
 import { createValkeyGlideDialCacheClient } from "dialcache-native/valkey-glide";
@@ -52,6 +52,12 @@ export const ADAPTERS: readonly AdapterKind[] = [
   ioredis("ioredis 6", ioredis6),
   ioredis("iovalkey", iovalkey),
   { name: "valkey-glide", takesSignal: false, connect: connectGlide },
+];
+
+/** The adapters and the native client, alike at the interface. */
+export const CLIENTS: readonly AdapterKind[] = [
+  ...ADAPTERS,
+  { name: "native client", takesSignal: false, connect: connectNative },
 ];
 
 /** The structure that all three major versions share. */
@@ -135,4 +141,16 @@ async function connectGlide(target: Target): Promise<ConnectedAdapter> {
           readFrom: target.readReplicas ? "preferReplica" : "primary",
         });
   return { client: createValkeyGlideDialCacheClient(connection, glide), close: () => connection.close() };
+}
+
+async function connectNative(target: Target): Promise<ConnectedAdapter> {
+  if (!("port" in target)) throw new Error("the tests of the native client's clusters are its own");
+  const client = new RedisClient({ url: `redis://127.0.0.1:${target.port}` });
+  await client.ready({ timeoutMs: 10_000 });
+  return { client, close: () => client.close() };
+}
+
+/** What a client read; null for a miss. Some clients tell its time as well, which is left out. */
+export function payloadOf(hit: Awaited<ReturnType<DialCacheRedisClient["read"]>>): string | Buffer | null {
+  return hit !== null && typeof hit === "object" && "payload" in hit ? hit.payload : hit;
 }
