@@ -293,7 +293,7 @@ export const badRedisClientOptions: readonly BadOption[] = [
   ...cluster(
     "nodes",
     [
-      [["not a url at all"], "TypeError"],
+      [["redis://"], "RangeError"],
       [[1], "TypeError"],
       [[null], "TypeError"],
     ],

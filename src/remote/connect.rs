@@ -113,7 +113,11 @@ async fn attempt(
             biased;
             outcome = &mut greeting => outcome?,
             // Its end has answered the greeting, which knows more about the reason.
-            () = &mut driver => greeting.await?,
+            () = &mut driver => {
+                greeting.await?;
+                // Greeted and gone: whoever holds the connection must not poll its driver again.
+                return Err(RemoteError::connection_lost());
+            }
         }
     }
     Ok((Connection::new(multiplexer, activity), driver))

@@ -1,6 +1,8 @@
 //! Servers that are not Redis, or not quite.
 
-use dialcache_native::remote::{Credentials, ErrorKind, Options, ReadOutcome, Secret, Status};
+use std::time::Duration;
+
+use dialcache_native::remote::{Credentials, ErrorKind, Options, ReadOutcome, Reconnect, Secret, Status};
 
 use crate::support::{Harness, PATIENCE, Script, read, text, write};
 
@@ -181,4 +183,29 @@ fn credentials_show_themselves_nowhere() {
         assert_eq!(error.option, "url");
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
     }
+}
+
+#[test]
+fn a_server_that_hangs_up_once_greeted_is_a_connection_lost_and_no_bug() {
+    let script = Script::start(|peer| {
+        peer.command()?;
+        peer.send(b"+PONG\r\n")
+    });
+    let mut harness = Harness::new();
+    let client = harness
+        .io
+        .connect(Options {
+            url: script.url(),
+            reconnect: Reconnect {
+                base_delay: Duration::from_millis(1),
+                max_delay: Duration::from_millis(2),
+            },
+            ..Options::default()
+        })
+        .unwrap();
+    // Whether the end is seen with the greeting or after it is chance: often enough for both.
+    harness.until(&client, |stats| {
+        assert_ne!(stats.last_error, Some(ErrorKind::Internal));
+        stats.failed_attempts + stats.reconnects >= 60
+    });
 }
