@@ -1,3 +1,4 @@
+import { executionAsyncResource } from "node:async_hooks";
 import { describe, expect, it } from "vitest";
 import { DialCacheContext, type RequestScope } from "../lib/context";
 
@@ -157,6 +158,57 @@ describe("DialCacheContext", () => {
       expect(other.isEnabled()).toBe(false);
       await other.enable(() => expect([one.isEnabled(), other.isEnabled()]).toEqual([true, true]));
     });
+  });
+
+  it("nests with others in any order, each with its own scope and its own state", async () => {
+    const [one, other] = [new DialCacheContext(), new DialCacheContext()];
+    const states = () => [one.isEnabled(), other.isEnabled()];
+    await one.enable(async () => {
+      const outermost = one.current();
+      await other.enable(async () => {
+        const others = other.current();
+        await one.disable(async () => {
+          await later();
+          expect(states()).toEqual([false, true]);
+          await one.enable(() => {
+            expect(states()).toEqual([true, true]);
+            expect(one.current()).toBe(outermost);
+            expect(other.current()).toBe(others);
+          });
+        });
+        await other.disable(() => expect(states()).toEqual([true, false]));
+        expect(states()).toEqual([true, true]);
+      });
+      expect(states()).toEqual([true, false]);
+    });
+    expect(states()).toEqual([false, false]);
+  });
+
+  it("stays off in work that goes on and on from one closed scope to the next", async () => {
+    const contexts = [new DialCacheContext(), new DialCacheContext()];
+    // Each step is started inside the scope of the one before, which is over when it runs.
+    const step = async (left: number): Promise<number> => {
+      await later();
+      if (left === 0) return contexts.filter((context) => context.isEnabled()).length;
+      let next: Promise<number> | undefined;
+      await contexts[left % 2]?.enable(() => {
+        next = step(left - 1);
+      });
+      return (await next) as number;
+    };
+    expect(await step(2_000)).toBe(0);
+  });
+
+  // Up to Node 22 every storage that was ever used leaves a property on each new promise, of a process's whole life.
+  it("costs a promise the same however many contexts there were", async () => {
+    const tracked = async () => {
+      await later();
+      return Object.getOwnPropertySymbols(executionAsyncResource()).length;
+    };
+    await new DialCacheContext().enable(() => {});
+    const before = await tracked();
+    for (let made = 0; made < 20; made += 1) await new DialCacheContext().enable(() => {});
+    expect(await tracked()).toBe(before);
   });
 
   it("keeps concurrent scopes apart", async () => {
