@@ -95,13 +95,7 @@ export class Leader implements Waiter {
     // The native thread keeps the deadlines of its reads, but no installed clock.
     const timedHere = kind !== READ || this.#instance.clock !== undefined;
     const refused = kind === READ_REFUSED ? failureError(engine.takeRefused()) : undefined;
-    this.#wait(READING)
-      .then(() => {
-        if (kind === READ) this.#instance.readOver();
-        if (timedHere) this.#instance.syncTimer();
-        this.#afterRead();
-      })
-      .catch(this.#reject);
+    this.#wait(READING).then(() => this.#attempt(() => this.#readOver(kind, timedHere)));
     if (timedHere) this.#instance.syncTimer();
     if (kind !== READ_ELSEWHERE) this.#inSpan("read", nothing);
     tell();
@@ -166,6 +160,12 @@ export class Leader implements Waiter {
         this.#instance.syncTimer();
       },
     );
+  }
+
+  #readOver(kind: number, timedHere: boolean): void {
+    if (kind === READ) this.#instance.readOver();
+    if (timedHere) this.#instance.syncTimer();
+    this.#afterRead();
   }
 
   #afterRead(): void {
@@ -251,7 +251,7 @@ export class Leader implements Waiter {
       if (timer !== 0) this.#instance.setTimer();
       timedOut.then(() => this.#attempt(() => this.#sourceTimedOut()));
     }
-    this.#source().catch(this.#reject);
+    this.#source();
   }
 
   async #source(): Promise<void> {
@@ -260,10 +260,10 @@ export class Leader implements Waiter {
     try {
       value = await this.#inSpan("source", () => Reflect.apply(fn, self, args));
     } catch (error) {
-      this.#fail(error);
+      this.#attempt(() => this.#fail(error));
       return;
     }
-    this.#accept(value);
+    this.#attempt(() => this.#accept(value));
   }
 
   /** A step that a bug may end: the caller must not be left waiting. One promise less than a `catch()` behind it. */
