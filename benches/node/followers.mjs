@@ -3,7 +3,7 @@ import { bentoLocal, dedupeLocal, dialcacheLocal, LRUCache } from "./support/cac
 import { stopwatch } from "./support/cpu.mjs";
 import { figure, ratio } from "./support/figures.mjs";
 import { record } from "./support/values.mjs";
-import { absoluteBudget, workload } from "./support/workload.mjs";
+import { scaledBudget, workload } from "./support/workload.mjs";
 
 const CALLERS = 10_000;
 const SOURCE_MS = 5;
@@ -93,7 +93,7 @@ await workload("10,000 callers at once on one cold key, 5 ms source", async (rep
   );
   const [ours] = names;
   report.budget("followers, 10,000 on one key, beyond the source", figure(results[ours].beyond).median, 1.5, "ms");
-  absoluteBudget(report, "follower", results[ours].main, results["lru-cache fetch()"].main, 150, {
+  scaledBudget(report, "follower", results[ours].main, results["lru-cache fetch()"].main, 150, {
     name: "lru-cache fetch()",
     ns: 143,
   });

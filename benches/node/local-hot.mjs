@@ -3,7 +3,7 @@ import { bentoLocal, dedupeLocal, dialcacheLocal, LRUCache } from "./support/cac
 import { compare } from "./support/compare.mjs";
 import { ratio } from "./support/figures.mjs";
 import { record } from "./support/values.mjs";
-import { absoluteBudget, comparisonTable, workload } from "./support/workload.mjs";
+import { comparisonTable, scaledBudget, workload } from "./support/workload.mjs";
 
 const KEY = "user:123";
 const VALUE = record(500);
@@ -60,7 +60,7 @@ await workload("local hit, one hot key", async (report) => {
   ]);
   comparisonTable(report, "one awaited call", results);
   const ours = results["dialcache-native"].main;
-  absoluteBudget(report, "local hit, hot key", ours, results["lru-cache in an async function"].main, 250);
+  scaledBudget(report, "local hit, hot key", ours, results["lru-cache in an async function"].main, 250);
   report.budget(
     "local hit, hot key, to async-cache-dedupe",
     ratio(ours, results["async-cache-dedupe"].main).median,

@@ -2,7 +2,7 @@
 import { dialcacheLocal, LRUCache } from "./support/caches.mjs";
 import { compare } from "./support/compare.mjs";
 import { record } from "./support/values.mjs";
-import { absoluteBudget, comparisonTable, workload } from "./support/workload.mjs";
+import { comparisonTable, scaledBudget, workload } from "./support/workload.mjs";
 
 const KEY = "user:123";
 const VALUE = record(500);
@@ -30,7 +30,7 @@ await workload("request-local hit", async (report) => {
     },
   ]);
   comparisonTable(report, "one awaited call", results);
-  absoluteBudget(
+  scaledBudget(
     report,
     "request-local hit",
     results["dialcache-native"].main,
