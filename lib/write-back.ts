@@ -4,6 +4,7 @@ import { STALE, WRITE_FAILED, WRITTEN } from "./native";
 import type { Span, SpanOutcome } from "./observers";
 import { failureError } from "./redis-client";
 import type { RemoteLayer } from "./remote-layer";
+import { isWellFormed } from "./text";
 import { adopt, isThenable } from "./thenable";
 import type { UseCase } from "./use-case";
 
@@ -73,6 +74,11 @@ export class WriteBack implements Waiter {
     if (recorder.observed) recorder.serialized("dump", (this.#instance.now() - this.#since) / MS_PER_SECOND);
     if (typeof payload !== "string" && !(payload instanceof Uint8Array)) {
       this.#dumpFailed(new TypeError("dump() must return a string or a Buffer"));
+      return;
+    }
+    if (typeof payload === "string" && !isWellFormed(payload)) {
+      // UTF-8 would make U+FFFD of it, and the next caller would get another value than this one.
+      this.#dumpFailed(new TypeError("dump() must return well-formed text, got an unpaired surrogate"));
       return;
     }
     try {

@@ -7,7 +7,7 @@ import {
 } from "dialcache-native";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type RedisServer, startRedis } from "../support/redis-server";
-import { connectClient, JSON_SERIALIZER, loader, REMOTE_ONLY, type RigKind } from "../support/rig";
+import { CLIENT_RIGS, connectClient, JSON_SERIALIZER, loader, REMOTE_ONLY, type RigKind, useRig } from "../support/rig";
 import { failOnUnhandled } from "../support/unhandled";
 
 failOnUnhandled();
@@ -96,5 +96,27 @@ describe.each(KINDS)("written by a %s", (writerKind) => {
       await roundTrip(noise, buffers, make(writer), make(reader));
       expect(await server.command("STRLEN", key)).toBeLessThanOrEqual(noise.length + 11);
     });
+  });
+});
+
+describe.each(CLIENT_RIGS)("$client, $time: text that UTF-8 cannot carry", (kind) => {
+  const rig = useRig(kind);
+  const bare: Serializer<unknown> = { dump: (value) => value as string, load: (payload) => payload };
+
+  it.each([
+    ["cut in the middle of an emoji", "user 🙂".slice(0, -1)],
+    ["too big to be sent uncompressed", `${"long ".repeat(2_000)}\udc00`],
+  ])("%s, is not written: nobody gets another value than the source's", async (_what, value) => {
+    const world = await rig.world();
+    const source = vi.fn(async () => value);
+    const load = world.load("GetUser", source, { serializer: bare });
+    expect(await load("1")).toBe(value);
+    await world.written();
+    expect(await world.stored("GetUser", "1")).toBeNull();
+    expect(await load("1")).toBe(value);
+    expect(source).toHaveBeenCalledTimes(2);
+    await world.written();
+    expect(world.metrics.count("error", { error: "serialization_dump" })).toBe(2);
+    expect(world.stats("GetUser").writes).toMatchObject({ ok: 0 });
   });
 });
