@@ -17,7 +17,7 @@ import {
   TRACE_BITS,
 } from "./native";
 import type { Observers, Span, SpanKind } from "./observers";
-import type { Tally } from "./tally";
+import type { Count, Tally } from "./tally";
 
 const MS_PER_SECOND = 1_000;
 
@@ -44,6 +44,7 @@ export class Recorder {
   readonly #observers: Observers;
   readonly #logger: Logger;
   readonly #lookupClock: (() => number) | undefined;
+  readonly #errors: { layer: MetricLayer; error: MetricErrorKind; inFallback: boolean; count: Count }[] = [];
 
   /** @param lookupClock - Milliseconds, for timing lookups in the in-process layers; undefined when nobody asked. */
   constructor(
@@ -77,9 +78,21 @@ export class Recorder {
   }
 
   error(layer: MetricLayer, error: MetricErrorKind, inFallback = false): void {
-    const labels = { ...this.#names, layer, error, inFallback };
-    this.tally.add("error", labels);
-    this.#observers.events?.error(labels);
+    this.#countError(layer, error, inFallback);
+    this.#observers.events?.error({ ...this.#names, layer, error, inFallback });
+  }
+
+  /** Errors are rare until Redis is down: then there is one a call, and looking its labels up costs more than the call. */
+  #countError(layer: MetricLayer, error: MetricErrorKind, inFallback: boolean): void {
+    const counted = this.#errors.find((known) => {
+      return known.error === error && known.layer === layer && known.inFallback === inFallback;
+    });
+    if (counted !== undefined) {
+      counted.count.total += 1;
+      return;
+    }
+    const count = this.tally.add("error", { ...this.#names, layer, error, inFallback });
+    this.#errors.push({ layer, error, inFallback, count });
   }
 
   /** A call outside any enabled scope. */

@@ -34,8 +34,8 @@ export class Tally {
   readonly #rare = new RareCounts();
 
   /** Counts an event that is rare enough to look its labels up. */
-  add<Hook extends CountingHook>(hook: Hook, labels: LabelsOf<Hook>): void {
-    this.#rare.add(hook, labels);
+  add<Hook extends CountingHook>(hook: Hook, labels: LabelsOf<Hook>): Count {
+    return this.#rare.add(hook, labels);
   }
 
   /** What {@link Tally.add} counted. */
@@ -59,11 +59,16 @@ export class Tally {
 export class RareCounts {
   readonly #counts = new Map<string, Count>();
 
-  add<Hook extends CountingHook>(hook: Hook, labels: LabelsOf<Hook>): void {
+  /** Counts once more, and answers what it counted on: for those who come so often that they keep it. */
+  add<Hook extends CountingHook>(hook: Hook, labels: LabelsOf<Hook>): Count {
     const key = JSON.stringify([hook, labels]);
-    const known = this.#counts.get(key);
-    if (known === undefined) this.#counts.set(key, { hook, labels, total: 1 });
-    else known.total += 1;
+    let count = this.#counts.get(key);
+    if (count === undefined) {
+      count = { hook, labels, total: 0 };
+      this.#counts.set(key, count);
+    }
+    count.total += 1;
+    return count;
   }
 
   all(): Iterable<Count> {
