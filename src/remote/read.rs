@@ -96,10 +96,19 @@ pub(super) async fn run(mut pending: Pending, request: ReadRequest) {
     pending.finish_read(at, ReadOutcome::Hit(opened));
 }
 
+/// The runtime's timers and the system call below them each round up to whole milliseconds, so that a
+/// deadline would be up to two late. The turn a millisecond before is often the first one after it.
+const ROUNDING: Duration = Duration::from_millis(1);
+
 async fn until(deadline: Option<Instant>) {
-    match deadline {
-        Some(at) => tokio::time::sleep_until(at.into()).await,
-        None => std::future::pending().await,
+    let Some(deadline) = deadline else {
+        return std::future::pending().await;
+    };
+    if let Some(early) = deadline.checked_sub(ROUNDING) {
+        tokio::time::sleep_until(early.into()).await;
+    }
+    if Instant::now() < deadline {
+        tokio::time::sleep_until(deadline.into()).await;
     }
 }
 
