@@ -23,9 +23,6 @@ const CALL = 1 << 16;
 const STATUS = CALL + 1;
 const LOW_BITS = 0x1_0000_0000;
 
-// Before fake timers replace it: what the I/O thread brought must not wait for a test's clock.
-const realSetImmediate = setImmediate;
-
 const clients = new Map<number, WeakRef<ClientListener>>();
 const calls = new Map<number, CallListener>();
 /** Instances with requests under way. The others are not held here, so that they can be collected. */
@@ -34,7 +31,7 @@ let lastCall = 0;
 let idlers: (() => void)[] = [];
 
 /** This thread's lines to its I/O thread, which starts with the first native client. */
-export const hub = new Hub(onWake);
+export const hub = new Hub(onWake, goOn);
 
 /** An instance's engine has made a request: it is to hear what becomes of it. */
 export function expectReply(number: number, listener: Listener): void {
@@ -79,8 +76,8 @@ function onWake(): void {
   try {
     dispatchAll(hub.drain());
   } finally {
-    // Without this nothing would wake again.
-    realSetImmediate(goOn);
+    // Without this nothing would wake again. Not by a timer: tests replace them, and then wait for this.
+    hub.later();
   }
 }
 
@@ -89,7 +86,7 @@ function onWake(): void {
  * itself is done in continuations: only now are the replies there that came during it.
  */
 function goOn(): void {
-  if (!hub.rest()) onWake();
+  if (!hub.rest()) hub.wake();
   else if (hub.waiting() === 0 && idlers.length > 0) {
     const waiting = idlers;
     idlers = [];

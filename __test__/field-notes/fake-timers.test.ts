@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ScriptedClient } from "../support/clients";
+import { useRig } from "../support/rig";
 import { failOnUnhandled } from "../support/unhandled";
 
 failOnUnhandled();
@@ -63,5 +64,29 @@ describe("Fake timers, starting at 0, drive an instance", () => {
     await vi.advanceTimersByTimeAsync(1);
     client.autoRead = () => '"redis"';
     expect(await cache.enable(() => load())).toBe("redis");
+  });
+});
+
+describe("Fake timers that were there before the package", () => {
+  const rig = useRig({ client: "native client", time: "real time" });
+
+  // As with a test runner that fakes timers for every file.
+  it("do not hold up what the native client brings", async () => {
+    vi.resetModules();
+    vi.useFakeTimers({ toFake: [...FAKED, "queueMicrotask"] });
+    const { DialCache, DialCacheKeyConfig, RedisClient } = await import("dialcache-native");
+    const client = new RedisClient({ url: rig.server.url });
+    await client.ready();
+    const cache = new DialCache({ redis: { client, readTimeoutMs: 25_000 }, logger: null });
+    const load = cache.cached(async (id: number) => id, {
+      keyType: "user_id",
+      useCase: "GetUser",
+      cacheKey: (id) => id,
+      defaultConfig: new DialCacheKeyConfig({ ttlSec: { remote: 60 } }),
+    });
+    const ids = Array.from({ length: 2_000 }, (_, id) => id);
+    expect(await cache.enable(() => Promise.all(ids.map((id) => load(id))))).toEqual(ids);
+    expect(await cache.drain()).toBe(true);
+    client.close();
   });
 });

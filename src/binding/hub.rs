@@ -23,22 +23,24 @@ const BATCH_BYTES: usize = 256 << 10;
 #[napi]
 pub struct Hub {
     lines: Rc<Lines>,
+    wake: Wake,
     epoch: Instant,
 }
 
 #[napi]
 impl Hub {
-    /// `on_wake` is called when events wait; it must not throw.
+    /// `on_wake` is called when events wait, `go_on` when [`Hub::later`] was: neither must throw.
     #[napi(constructor, catch_unwind)]
-    pub fn new(env: Env, on_wake: Function<'_, (), ()>) -> napi::Result<Self> {
-        let wake = Wake::new(&on_wake)?;
+    pub fn new(env: Env, on_wake: Function<'_, (), ()>, go_on: Function<'_, (), ()>) -> napi::Result<Self> {
+        let wake = Wake::new(&on_wake, &go_on)?;
         let mailbox = Arc::new(Mailbox::new(wake.clone()));
-        let lines = Rc::new(Lines::new(mailbox, Hold::new(env, wake)));
+        let lines = Rc::new(Lines::new(mailbox, Hold::new(env, wake.clone())));
         // Registered after the threadsafe function and therefore run before its end: the I/O thread
         // is gone before what it calls is.
         env.add_env_cleanup_hook(Rc::clone(&lines), |lines| lines.io().shutdown())?;
         Ok(Self {
             lines,
+            wake,
             epoch: Instant::now(),
         })
     }
@@ -66,6 +68,18 @@ impl Hub {
             batch.add(letter)?;
         }
         Ok(batch.into_array())
+    }
+
+    /// Has the other function called once the running one and its continuations are over.
+    #[napi(catch_unwind)]
+    pub fn later(&self) {
+        self.wake.call_later();
+    }
+
+    /// Wakes as an event does: after timers and sockets had their turn.
+    #[napi(catch_unwind)]
+    pub fn wake(&self) {
+        self.wake.call();
     }
 
     /// Whether the next event will wake. If not, some are there: drain again in a later turn.

@@ -14,25 +14,42 @@ use napi::{Status, sys};
 
 type Weak = ThreadsafeFunction<(), (), (), Status, false, true>;
 
-/// Calls a JavaScript function from any thread. Does not keep the process alive.
+/// Calls JavaScript from any thread. Does not keep the process alive.
 #[derive(Clone)]
-pub struct Wake(Arc<Weak>);
+pub struct Wake(Arc<Functions>);
+
+struct Functions {
+    wake: Weak,
+    later: Weak,
+}
 
 impl Wake {
-    /// Wakes by calling `function`, which must not throw.
-    pub fn new(function: &Function<'_, (), ()>) -> napi::Result<Self> {
-        let weak = function
-            .build_threadsafe_function()
-            .callee_handled::<false>()
-            .weak::<true>()
-            .build()?;
-        Ok(Self(Arc::new(weak)))
+    /// Wakes by calling `wake`; calls `later` when what it does is over. Neither must throw.
+    pub fn new(wake: &Function<'_, (), ()>, later: &Function<'_, (), ()>) -> napi::Result<Self> {
+        Ok(Self(Arc::new(Functions {
+            wake: weak(wake)?,
+            later: weak(later)?,
+        })))
     }
 
-    /// Calls the function soon. Does nothing once the environment is gone.
+    /// Wakes soon. Does nothing once the environment is gone.
     pub fn call(&self) {
-        self.0.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        self.0.wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
     }
+
+    /// Calls the other function, once the continuations of the running one are over. No timer of
+    /// JavaScript's does that: a test may have replaced them all.
+    pub fn call_later(&self) {
+        self.0.later.call((), ThreadsafeFunctionCallMode::NonBlocking);
+    }
+}
+
+fn weak(function: &Function<'_, (), ()>) -> napi::Result<Weak> {
+    function
+        .build_threadsafe_function()
+        .callee_handled::<false>()
+        .weak::<true>()
+        .build()
 }
 
 /// Keeps the process alive while somebody waits for the I/O thread.
@@ -61,7 +78,7 @@ impl Hold {
         if count == 0 {
             // SAFETY: this thread is the environment's, which is alive while it runs, and the
             // threadsafe function lives as long as `wake`.
-            unsafe { sys::napi_ref_threadsafe_function(self.env.raw(), self.wake.0.raw()) };
+            unsafe { sys::napi_ref_threadsafe_function(self.env.raw(), self.wake.0.wake.raw()) };
         }
     }
 
@@ -71,7 +88,7 @@ impl Hold {
         self.count.set(count);
         if count == 0 {
             // SAFETY: as in `retain`.
-            unsafe { sys::napi_unref_threadsafe_function(self.env.raw(), self.wake.0.raw()) };
+            unsafe { sys::napi_unref_threadsafe_function(self.env.raw(), self.wake.0.wake.raw()) };
         }
     }
 
