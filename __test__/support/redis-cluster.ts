@@ -184,15 +184,20 @@ class Cluster implements RedisCluster {
         // The new node first: a slot that nobody claims would be refused.
         await to.server.command("CLUSTER", "SETSLOT", slot, "NODE", to.id);
         await from.server.command("CLUSTER", "SETSLOT", slot, "NODE", to.id);
-        await until("the slot has moved", async () => (await this.#ownerOf(slot)).id === to.id);
+        // On every node: one that learns it later turns away what it would have taken a moment before.
+        await until("the slot has moved", async () => {
+          const owners = await Promise.all((await this.#living()).map((node) => ownerSeenBy(node, slot)));
+          return owners.every((id) => id === to.id);
+        });
       },
     };
   }
 
   async settled(): Promise<void> {
     await until("the cluster has settled", async () => {
-      for (const node of await this.#living()) if (!(await this.#isSettled(node))) return false;
-      return true;
+      const living = await this.#living();
+      for (const node of living) if (!(await this.#isSettled(node))) return false;
+      return new Set(await Promise.all(living.map(slotMapSeenBy))).size === 1;
     });
   }
 
@@ -215,11 +220,9 @@ class Cluster implements RedisCluster {
 
   async #ownerOf(slot: number): Promise<ClusterNode> {
     for (const node of await this.#living()) {
-      const owner = (await nodesSeenBy(node)).find(({ id, flags, slots }) => {
-        const serves = slots.some(([first, last]) => first <= slot && slot <= last);
-        return serves && !flags.includes("fail") && this.nodes.some((known) => known.id === id);
-      });
-      if (owner !== undefined) return this.nodes.find(({ id }) => id === owner.id) as ClusterNode;
+      const owner = await ownerSeenBy(node, slot);
+      const known = this.nodes.find(({ id }) => id === owner);
+      if (known !== undefined) return known;
     }
     throw new Error(`nobody serves slot ${slot}`);
   }
@@ -236,6 +239,23 @@ class Cluster implements RedisCluster {
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
+}
+
+/** Who serves what, as one text. */
+async function slotMapSeenBy(node: ClusterNode): Promise<string> {
+  const serving = (await nodesSeenBy(node)).filter(({ flags, slots }) => !flags.includes("fail") && slots.length > 0);
+  return serving
+    .map(({ id, slots }) => `${id} ${slots.join(" ")}`)
+    .sort()
+    .join("\n");
+}
+
+/** The living node that serves a slot. */
+async function ownerSeenBy(node: ClusterNode, slot: number): Promise<string | undefined> {
+  const lines = await nodesSeenBy(node);
+  return lines.find(({ flags, slots }) => {
+    return !flags.includes("fail") && slots.some(([first, last]) => first <= slot && slot <= last);
+  })?.id;
 }
 
 async function nodesSeenBy({ server }: ClusterNode): Promise<NodeLine[]> {
