@@ -1,7 +1,19 @@
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
 const lib = (name: string) => fileURLToPath(new URL(`./lib/${name}.ts`, import.meta.url));
+
+/** The servers that `npm test` has fetched beside the installed one. */
+function fetchedServers(): { name: string; binary: string }[] {
+  const list = fileURLToPath(new URL("./target/servers/servers.json", import.meta.url));
+  return existsSync(list) ? JSON.parse(readFileSync(list, "utf8")) : [];
+}
+
+/** The required validation matrix, once more against another server. */
+function matrixOn(name: string, env: Record<string, string>) {
+  return { extends: true as const, test: { name, include: ["__test__/matrix/**/*.test.ts"], env } };
+}
 
 export default defineConfig({
   resolve: {
@@ -13,7 +25,6 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ["__test__/**/*.test.ts"],
     exclude: ["**/node_modules/**", "__test__/package/**"],
     environment: "node",
     // The addon, its I/O thread and signal handling belong to a process; a worker thread would share them.
@@ -26,5 +37,10 @@ export default defineConfig({
     teardownTimeout: 10_000,
     restoreMocks: true,
     typecheck: { enabled: false },
+    projects: [
+      { extends: true, test: { name: "", include: ["__test__/**/*.test.ts"] } },
+      ...fetchedServers().map(({ name, binary }) => matrixOn(name, { REDIS_SERVER: binary })),
+      matrixOn("cluster", { REDIS_CLUSTER: "yes" }),
+    ],
   },
 });

@@ -1,5 +1,6 @@
 import type { DialCacheRedisClient } from "dialcache-native";
-import { createClient, RESP_TYPES } from "redis";
+import { createNodeRedisDialCacheClient } from "dialcache-native/node-redis";
+import { createClient, createCluster, RESP_TYPES } from "redis";
 import { type Deferred, deferred } from "./deferred";
 import { decodeFrame, encodeFrame } from "./frame";
 import { until } from "./real-time";
@@ -19,8 +20,8 @@ export interface JavaScriptClient extends DialCacheRedisClient, AsyncDisposable 
 }
 
 /**
- * A semantic client over node-redis 5 with untracked frames, as a service would write one: finite
- * connect and queue budgets, reconnecting by itself, the cooperative signal in the command's options.
+ * A semantic client over node-redis 5. Untracked values as a service would read and write them itself: finite connect and
+ * queue budgets, reconnecting by itself, the cooperative signal in the command's options. Tracked ones by the adapter.
  *
  * @param waitForConnection False: return at once, as with a dead server.
  */
@@ -41,15 +42,9 @@ export async function connectNodeRedis(url: string, waitForConnection = true): P
   if (waitForConnection) {
     await connected;
   }
-  let pending = 0;
-  const count = async <T>(command: Promise<T>): Promise<T> => {
-    pending += 1;
-    try {
-      return await command;
-    } finally {
-      pending -= 1;
-    }
-  };
+  const adapter = createNodeRedisDialCacheClient(client as never);
+  const counter = new PendingCounter();
+  const count = <T>(command: Promise<T>): Promise<T> => counter.count(command);
   const close = async () => {
     if (client.isOpen) {
       client.destroy();
@@ -57,9 +52,11 @@ export async function connectNodeRedis(url: string, waitForConnection = true): P
   };
   return {
     get pending() {
-      return pending;
+      return counter.pending;
     },
-    async read({ valueKey }, context) {
+    async read(request, context) {
+      const { valueKey, watermarkKey } = request;
+      if (watermarkKey !== undefined) return count(Promise.resolve(adapter.read(request, context)));
       const reader = client.withCommandOptions({
         typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer },
         ...(context === undefined ? {} : { abortSignal: context.signal }),
@@ -68,17 +65,59 @@ export async function connectNodeRedis(url: string, waitForConnection = true): P
       const frame = bytes === null ? null : decodeFrame(bytes);
       return frame === null ? null : { payload: frame.payload, createdAtMs: frame.createdAtMs };
     },
-    async write({ valueKey, value, cacheTtlMs }) {
+    async write(request) {
+      const { valueKey, watermarkKey, value, cacheTtlMs } = request;
+      if (watermarkKey !== undefined) return count(Promise.resolve(adapter.write(request)));
       const frame = encodeFrame(value, Date.now());
       await count(client.set(valueKey, frame, { expiration: { type: "PX", value: cacheTtlMs } }));
       return true;
     },
-    async invalidate() {
-      throw new Error("the tests' node-redis client is untracked");
-    },
+    invalidate: async (request) => adapter.invalidate(request),
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** The adapter over node-redis 5 for the nodes of a cluster. */
+export async function connectNodeRedisCluster(
+  nodes: readonly { readonly host: string; readonly port: number }[],
+): Promise<JavaScriptClient> {
+  const socket = { connectTimeout: 2_000, reconnectStrategy: (retries: number) => Math.min(20 * 2 ** retries, 200) };
+  const client = createCluster({
+    rootNodes: nodes.map((node) => ({ socket: { ...socket, ...node } })),
+    defaults: { socket, commandsQueueMaxLength: 20_000 },
+  });
+  client.on("error", () => {});
+  await client.connect();
+  const adapter = createNodeRedisDialCacheClient(client as never);
+  const counter = new PendingCounter();
+  const close = async () => {
+    if (client.isOpen) client.destroy();
+  };
+  return {
+    get pending() {
+      return counter.pending;
+    },
+    read: (request, context) => counter.count(Promise.resolve(adapter.read(request, context))),
+    write: (request) => counter.count(Promise.resolve(adapter.write(request))),
+    invalidate: async (request) => adapter.invalidate(request),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** How many commands are unanswered. */
+class PendingCounter {
+  pending = 0;
+
+  async count<T>(command: Promise<T>): Promise<T> {
+    this.pending += 1;
+    try {
+      return await command;
+    } finally {
+      this.pending -= 1;
+    }
+  }
 }
 
 /** One `read` as the script received it, to be settled by the test. */

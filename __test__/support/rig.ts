@@ -10,12 +10,14 @@ import {
 } from "dialcache-native";
 import { installClock, type ManualClock, manualClock } from "dialcache-native/testing";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
-import { connectNodeRedis, type JavaScriptClient } from "./clients";
-import { type FaultProxy, startFaultProxy } from "./fault-proxy";
+import { connectNodeRedis, connectNodeRedisCluster, type JavaScriptClient } from "./clients";
+import { ClusterServer, FrozenReplies, type RigProxy, type RigServer } from "./cluster-server";
+import { startFaultProxy } from "./fault-proxy";
 import { decodeFrame, encodeFrame, type TestFrame } from "./frame";
 import { turns, until } from "./real-time";
 import { type LoggerRecorder, type MetricsRecorder, recordLogger, recordMetrics } from "./recorders";
-import { type RedisServer, startRedis } from "./redis-server";
+import { startRedis } from "./redis-server";
+import { INSTALLED } from "./servers";
 
 /** What a group of tests runs against: whose client, and who moves time. */
 export interface RigKind {
@@ -69,6 +71,7 @@ export interface LoadOptions {
   readonly fallbackTimeoutMs?: number | null;
   readonly serializer?: Serializer<unknown>;
   readonly keyType?: string;
+  readonly trackForInvalidation?: boolean;
 }
 
 /** A cached function, called inside an `enable()` scope of its own. */
@@ -80,9 +83,9 @@ export interface World {
   readonly client: DialCacheRedisClient;
   /** The native client, when it is the one under test. */
   readonly native: RedisClient | undefined;
-  readonly server: RedisServer;
+  readonly server: RigServer;
   /** Throws unless asked for. */
-  readonly proxy: FaultProxy;
+  readonly proxy: RigProxy;
   readonly clock: ManualClock | undefined;
   readonly metrics: MetricsRecorder;
   readonly log: LoggerRecorder;
@@ -102,7 +105,9 @@ export interface World {
   lateSettled(): Promise<void>;
   /** The Redis key of an untracked value. */
   key(useCase: string, id: string, keyType?: string): string;
-  /** Puts a frame with `payload` under that key. */
+  /** The Redis keys of a tracked value and of its watermark. */
+  trackedKeys(useCase: string, id: string): { readonly value: string; readonly watermark: string };
+  /** Puts a frame with `payload` under an untracked value's key. */
   plant(useCase: string, id: string, payload: string | Buffer): Promise<void>;
   /** What Redis holds there; null when nothing. */
   stored(useCase: string, id: string): Promise<TestFrame | null>;
@@ -117,20 +122,37 @@ export interface World {
 export interface Rig {
   readonly kind: RigKind;
   readonly driven: boolean;
-  readonly server: RedisServer;
+  readonly server: RigServer;
   world(options?: WorldOptions): Promise<World>;
+}
+
+/** Whether the run's server is a cluster; which binary it is, `REDIS_SERVER` says. */
+const { REDIS_CLUSTER } = process.env;
+const onCluster = REDIS_CLUSTER === "yes";
+
+/** Rigs of this file that are not done. */
+let sharers = 0;
+let cluster: Promise<ClusterServer> | undefined;
+
+/** Started once: that takes seconds. */
+function sharedCluster(binary: string): Promise<ClusterServer> {
+  cluster ??= ClusterServer.start(binary);
+  return cluster;
 }
 
 let worlds = 0;
 
-/** Starts one server for the calling `describe` and makes worlds over it. */
+/** Starts one server for the calling `describe` and makes worlds over it. A cluster serves all rigs of its file. */
 export function useRig(kind: RigKind): Rig {
-  let server: RedisServer | undefined;
+  let server: RigServer | undefined;
+  sharers += 1;
   beforeAll(async () => {
-    server = await startRedis();
+    const { binary } = INSTALLED;
+    server = onCluster ? await sharedCluster(binary) : await startRedis({ binary });
   });
   afterAll(async () => {
-    await server?.stop();
+    sharers -= 1;
+    if (!onCluster || sharers === 0) await server?.stop();
   });
   const running = () => {
     if (server === undefined) {
@@ -148,10 +170,8 @@ export function useRig(kind: RigKind): Rig {
   };
 }
 
-async function makeWorld(kind: RigKind, server: RedisServer, options: WorldOptions): Promise<World> {
-  const proxy = options.proxy ? await startFaultProxy(server.port) : undefined;
-  const url = proxy?.url ?? server.url;
-  const client = kind.client === "native client" ? await connectNative(url, options) : await connectNodeRedis(url);
+async function makeWorld(kind: RigKind, server: RigServer, options: WorldOptions): Promise<World> {
+  const { client, proxy } = await connectWorld(kind, server, options);
   await server.command("CONFIG", "RESETSTAT");
 
   const clock = kind.time === "manual clock" ? manualClock() : undefined;
@@ -189,6 +209,11 @@ async function makeWorld(kind: RigKind, server: RedisServer, options: WorldOptio
 
   const key = (useCase: string, id: string, keyType = "user_id") =>
     `${namespace}:${keyType}:${encodeURIComponent(id)}#${encodeURIComponent(useCase)}:dialcache-frame-v1`;
+  const tag = (id: string) => `{${namespace}:user_id:${encodeURIComponent(id)}}`;
+  const trackedKeys = (useCase: string, id: string) => ({
+    value: `${tag(id)}#${encodeURIComponent(useCase)}:dialcache-frame-v1`,
+    watermark: `${tag(id)}#watermark`,
+  });
   const stats = (useCase: string) => useCaseStats(cache, useCase);
   return {
     cache,
@@ -222,6 +247,7 @@ async function makeWorld(kind: RigKind, server: RedisServer, options: WorldOptio
       await turns(5);
     },
     key,
+    trackedKeys,
     plant: async (useCase, id, payload) => {
       // SETEX and GETRANGE, so that `calls` of get and set counts only what the cache did.
       await server.command("SETEX", key(useCase, id), 600, encodeFrame(payload, Date.now()));
@@ -232,7 +258,8 @@ async function makeWorld(kind: RigKind, server: RedisServer, options: WorldOptio
     },
     calls: async (command) => {
       const info = String(await server.command("INFO", "commandstats"));
-      return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(info)?.[1] ?? 0);
+      const counted = info.matchAll(new RegExp(`cmdstat_${command}:calls=(\\d+)`, "g"));
+      return [...counted].reduce((sum, [, calls]) => sum + Number(calls), 0);
     },
     written: async () => {
       await until("background writes end", () => cache.stats().pendingWrites === 0);
@@ -269,8 +296,30 @@ export function loader<Value>(
   return (id) => cache.enable(() => load(id)) as Promise<Value>;
 }
 
-async function connectNative(url: string, options: WorldOptions): Promise<RedisClient> {
-  const client = new RedisClient({ url, ...options.clientOptions });
+/** A world's client, with something between it and the server if that is asked for. */
+async function connectWorld(
+  kind: RigKind,
+  server: RigServer,
+  options: WorldOptions,
+): Promise<{ client: RedisClient | JavaScriptClient; proxy: RigProxy | undefined }> {
+  const isNative = kind.client === "native client";
+  if (server instanceof ClusterServer) {
+    const nodes = server.cluster.addresses;
+    const client = isNative ? await connectNative({ nodes }, options) : await connectNodeRedisCluster(nodes);
+    return { client, proxy: options.proxy ? new FrozenReplies(server) : undefined };
+  }
+  const proxy = options.proxy ? await startFaultProxy(Number(new URL(server.url).port)) : undefined;
+  const url = proxy?.url ?? server.url;
+  return { client: isNative ? await connectNative({ url }, options) : await connectNodeRedis(url), proxy };
+}
+
+async function connectNative(
+  target: ConstructorParameters<typeof RedisClient>[0],
+  options: WorldOptions,
+): Promise<RedisClient> {
+  const client = new RedisClient({ ...target, ...options.clientOptions } as ConstructorParameters<
+    typeof RedisClient
+  >[0]);
   await client.ready({ timeoutMs: 5_000 });
   return client;
 }
