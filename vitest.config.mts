@@ -38,7 +38,7 @@ export default defineConfig({
     restoreMocks: true,
     typecheck: { enabled: false },
     projects: [
-      { extends: true, test: { name: "", include: ["__test__/**/*.test.ts"] } },
+      { extends: true, test: { name: "all", include: ["__test__/**/*.test.ts"] } },
       ...fetchedServers().map(({ name, binary }) => matrixOn(name, { REDIS_SERVER: binary })),
       matrixOn("cluster", { REDIS_CLUSTER: "yes" }),
     ],
