@@ -144,8 +144,10 @@ async function connectGlide(target: Target): Promise<ConnectedAdapter> {
 }
 
 async function connectNative(target: Target): Promise<ConnectedAdapter> {
-  if (!("port" in target)) throw new Error("the tests of the native client's clusters are its own");
-  const client = new RedisClient({ url: `redis://127.0.0.1:${target.port}` });
+  // It has no reads from replicas.
+  const client = new RedisClient(
+    "port" in target ? { url: `redis://127.0.0.1:${target.port}` } : { nodes: [...target.nodes] },
+  );
   await client.ready({ timeoutMs: 10_000 });
   return { client, close: () => client.close() };
 }

@@ -25,6 +25,8 @@ interface NodeLine {
   readonly id: string;
   readonly flags: readonly string[];
   readonly primary: string | undefined;
+  /** Who has the higher one is right about a slot. */
+  readonly epoch: number;
   readonly isLinked: boolean;
   readonly slots: readonly (readonly [first: number, last: number])[];
 }
@@ -186,8 +188,7 @@ class Cluster implements RedisCluster {
         await from.server.command("CLUSTER", "SETSLOT", slot, "NODE", to.id);
         // On every node: one that learns it later turns away what it would have taken a moment before.
         await until("the slot has moved", async () => {
-          const owners = await Promise.all((await this.#living()).map((node) => ownerSeenBy(node, slot)));
-          return owners.every((id) => id === to.id);
+          return (await this.#agree()) && (await this.#ownerOf(slot)).id === to.id;
         });
       },
     };
@@ -197,8 +198,13 @@ class Cluster implements RedisCluster {
     await until("the cluster has settled", async () => {
       const living = await this.#living();
       for (const node of living) if (!(await this.#isSettled(node))) return false;
-      return new Set(await Promise.all(living.map(slotMapSeenBy))).size === 1;
+      return this.#agree();
     });
+  }
+
+  /** Whether all nodes see the same. */
+  async #agree(): Promise<boolean> {
+    return new Set(await Promise.all((await this.#living()).map(slotMapSeenBy))).size === 1;
   }
 
   async #isSettled({ id, server }: ClusterNode): Promise<boolean> {
@@ -241,11 +247,14 @@ class Cluster implements RedisCluster {
   }
 }
 
-/** Who serves what, as one text. */
+/**
+ * Who serves what, as one text. With the epochs: a node that takes a slot before it has heard of the latest one takes the
+ * same epoch as another, and then neither is believed by all.
+ */
 async function slotMapSeenBy(node: ClusterNode): Promise<string> {
   const serving = (await nodesSeenBy(node)).filter(({ flags, slots }) => !flags.includes("fail") && slots.length > 0);
   return serving
-    .map(({ id, slots }) => `${id} ${slots.join(" ")}`)
+    .map(({ id, epoch, slots }) => `${id} ${epoch} ${slots.join(" ")}`)
     .sort()
     .join("\n");
 }
@@ -264,11 +273,12 @@ async function nodesSeenBy({ server }: ClusterNode): Promise<NodeLine[]> {
     .trim()
     .split("\n")
     .map((line) => {
-      const [id, , flags, primary, , , , link, ...slots] = line.split(" ") as [string, ...string[]];
+      const [id, , flags, primary, , , epoch, link, ...slots] = line.split(" ") as [string, ...string[]];
       return {
         id,
         flags: String(flags).split(","),
         primary: primary === "-" ? undefined : String(primary),
+        epoch: Number(epoch),
         isLinked: link === "connected",
         // Slots under way are listed in brackets.
         slots: slots
