@@ -37,6 +37,8 @@ export interface AdapterKind {
   readonly takesSignal: boolean;
   /** Whether the oldest queued read stays nevertheless. Default false. */
   readonly keepsOldest?: boolean;
+  /** Whether a cluster's new primaries are found only by redirections. Default false. */
+  readonly needsRedirection?: boolean;
   connect(target: Target): Promise<ConnectedAdapter>;
 }
 
@@ -78,6 +80,7 @@ function nodeRedis(name: string, module: NodeRedis, more: object = {}): AdapterK
     name,
     takesSignal: true,
     keepsOldest: module !== redis4,
+    needsRedirection: module !== redis6,
     connect: async (target) => {
       const connection =
         "port" in target

@@ -37,6 +37,8 @@ export interface RedisCluster extends AsyncDisposable {
   readonly nodes: readonly ClusterNode[];
   /** For clients. */
   readonly addresses: readonly { readonly host: string; readonly port: number }[];
+  /** The nodes that serve, or may. */
+  primaries(): Promise<ClusterNode[]>;
   /** The node that serves `key` now, as the living nodes see it. */
   primaryOf(key: string): Promise<ClusterNode>;
   /** The nodes that follow that one. */
@@ -144,6 +146,14 @@ class Cluster implements RedisCluster {
     await this.settled();
   }
 
+  async primaries(): Promise<ClusterNode[]> {
+    const isPrimary = async (node: ClusterNode) =>
+      (await nodesSeenBy(node)).some(({ id, primary }) => id === node.id && primary === undefined);
+    const living = await this.#living();
+    const are = await Promise.all(living.map(isPrimary));
+    return living.filter((_, index) => are[index]);
+  }
+
   async primaryOf(key: string): Promise<ClusterNode> {
     return this.#ownerOf(slotOf(key));
   }
@@ -159,11 +169,7 @@ class Cluster implements RedisCluster {
   }
 
   async everywhere(...args: (string | number)[]): Promise<void> {
-    for (const node of await this.#living()) {
-      if ((await nodesSeenBy(node)).some(({ id, primary }) => id === node.id && primary === undefined)) {
-        await node.server.command(...args);
-      }
-    }
+    for (const { server } of await this.primaries()) await server.command(...args);
   }
 
   async startMigration(slot: number, to: ClusterNode): Promise<SlotMigration> {

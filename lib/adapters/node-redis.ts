@@ -44,7 +44,9 @@ export interface NodeRedisCluster {
  * `commandOptions.timeout`, which ends what is queued. A command whose connection ends after it was sent is rejected
  * and not sent again.
  *
- * Tracked reads go to primaries; untracked ones to where the client's `useReplicas` says.
+ * Tracked reads go to primaries; untracked ones to where the client's `useReplicas` says. A cluster of versions 4 and 5 asks
+ * who serves what only when a node sends it elsewhere: after a primary died, calls for its slots run their sources until it
+ * is back, though a replica has taken over.
  *
  * @param client - Of `createClient()` or `createCluster()`. Pools, Sentinel and `legacyMode` are not supported.
  * @throws TypeError when it is another object.
