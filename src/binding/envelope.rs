@@ -70,6 +70,12 @@ pub fn open_payload(body: &[u8]) -> AsyncTask<Open> {
     AsyncTask::new(Open(body.to_vec()))
 }
 
+/// How often the calling JavaScript thread itself has compressed or decompressed: never.
+#[napi(catch_unwind)]
+pub fn codec_runs_here() -> u32 {
+    envelope::codec_runs_here()
+}
+
 /// Runs on a thread of Node's, which a panic must not unwind into.
 fn contained(work: impl FnOnce() -> Payload) -> napi::Result<Payload> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| napi::Error::from_reason("a bug in the envelope was caught"))

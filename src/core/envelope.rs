@@ -112,6 +112,12 @@ pub struct Opened {
     pub outcome: OpenOutcome,
 }
 
+/// How often the calling thread has compressed or decompressed a payload: which threads do is a promise.
+#[must_use]
+pub fn codec_runs_here() -> u32 {
+    zstd_codec::runs_here()
+}
+
 /// Puts a payload into its envelope; `None` never compresses.
 #[must_use]
 pub fn seal(payload: Payload, compression: Option<Compression>) -> Sealed {

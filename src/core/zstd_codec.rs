@@ -4,7 +4,7 @@
 //! comes out of Redis is not trusted: neither a size that a frame states nor one it hides may make
 //! us allocate more than its bytes can stand for, or more than the caller's bound.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::Cursor;
 
 use zstd::zstd_safe::{
@@ -22,6 +22,12 @@ const MAX_KEPT_BYTES: usize = 8 << 20;
 thread_local! {
     static COMPRESSOR: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
     static DECOMPRESSOR: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
+    static RUNS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// How often the calling thread has compressed or decompressed something.
+pub fn runs_here() -> u32 {
+    RUNS.get()
 }
 
 /// Why [`decompress_within`] has no answer.
@@ -38,6 +44,7 @@ pub fn compress_after(first: u8, plain: &[u8], level: i32, max_bytes: usize) -> 
     let mut out = Cursor::new(Vec::with_capacity(max_bytes));
     out.get_mut().push(first);
     out.set_position(1);
+    RUNS.set(RUNS.get().wrapping_add(1));
     COMPRESSOR.with_borrow_mut(|kept| {
         let mut context = kept.take().or_else(CCtx::try_create)?;
         let done = context.compress(&mut out, plain, level);
@@ -69,6 +76,7 @@ pub fn decompress_within(compressed: &[u8], max_bytes: usize) -> Result<Vec<u8>,
     if compressed.is_empty() {
         return Err(Refusal::Corrupt);
     }
+    RUNS.set(RUNS.get().wrapping_add(1));
     let stated_bytes = get_frame_content_size(compressed).map_err(|_| Refusal::Corrupt)?;
     DECOMPRESSOR.with_borrow_mut(|kept| {
         let mut context = kept.take().or_else(DCtx::try_create).ok_or(Refusal::Corrupt)?;
@@ -161,6 +169,20 @@ mod tests {
         assert_eq!(decompress_within(&wide, 100), Ok(b"hello".to_vec()));
         assert!(DECOMPRESSOR.with_borrow(Option::is_none));
         assert_eq!(decompress_within(&frame[1..], 100), Ok(vec![b'a'; 100]));
+    }
+
+    #[test]
+    fn each_thread_counts_its_own_runs() {
+        let before = runs_here();
+        let frame = compress_after(0, &[b'a'; 100], 3, 100).unwrap();
+        assert_eq!(runs_here(), before + 1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                assert_eq!(decompress_within(&frame[1..], 100), Ok(vec![b'a'; 100]));
+                assert_eq!(runs_here(), 1);
+            });
+        });
+        assert_eq!(runs_here(), before + 1);
     }
 
     #[test]
