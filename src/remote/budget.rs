@@ -18,6 +18,8 @@ impl Budget {
         let held = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if pending >= limits.max_pending {
             Some("maxPending requests are pending already")
+        } else if bytes > limits.max_pending_bytes {
+            Some("the request has more bytes than maxPendingBytes")
         } else if bytes > limits.max_pending_bytes.saturating_sub(held) {
             Some("maxPendingBytes of requests are pending already")
         } else {

@@ -55,7 +55,9 @@ fn keys_and_payloads_count_as_bytes() {
     assert_eq!(refused.kind, ErrorKind::Overloaded);
     client.read(3, read(&"k".repeat(50), None)).unwrap();
     assert_eq!(client.stats().pending_bytes, 100);
-    assert_eq!(client.read(4, read("k", None)).unwrap_err().kind, ErrorKind::Overloaded);
+    let refused = client.read(4, read("k", None)).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Overloaded);
+    assert_eq!(refused.message, "maxPendingBytes of requests are pending already");
     assert_eq!(client.stats().pending_bytes, 100);
     assert_eq!(client.stats().pending, 2);
     server.thaw();
@@ -64,6 +66,7 @@ fn keys_and_payloads_count_as_bytes() {
     assert_eq!(client.stats().pending_bytes, 0);
     let refused = client.write(5, write("key", text(&"x".repeat(100)))).unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Overloaded);
+    assert_eq!(refused.message, "the request has more bytes than maxPendingBytes");
 }
 
 #[test]
