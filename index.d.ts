@@ -759,7 +759,10 @@ export interface SerializationMetricLabels extends CacheMetricLabels {
 
 /** Turns values into what Redis stores and back. Both methods may be asynchronous. */
 export interface Serializer<T> {
-  /** Called once per value written. A rejection leaves the value unwritten and the caller unaffected. */
+  /**
+   * Called once per value written. A rejection leaves the value unwritten and the caller unaffected, as do text with an
+   * unpaired surrogate and more bytes than Redis keeps under one key: 512 MiB less 11 bytes.
+   */
   dump(value: T): Awaitable<string | Buffer>;
   /** Called once per Redis hit. A rejection makes it a miss: the source runs and its value replaces the payload. */
   load(payload: string | Buffer): Awaitable<T>;

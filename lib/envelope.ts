@@ -1,10 +1,10 @@
 import { openPayload, sealPayload } from "./native";
 import type { ResolvedCompression } from "./options";
 import type { RedisCachePayload } from "./redis-types";
+import { LONGEST_UTF8 } from "./text";
 
 /** First bytes with a meaning in the envelope of binary payloads: an escape, and compressed text or bytes. */
 const LAST_MARKER = 2;
-const LONGEST_UTF8 = 3;
 
 /** Whether the bytes may be more than themselves. */
 export function isSealed(bytes: Uint8Array): boolean {

@@ -6,3 +6,11 @@ export function isWellFormed(text: string): boolean {
   // Node 20 has the method; the compiler's es2022 library does not declare it.
   return (text as string & { isWellFormed(): boolean }).isWellFormed();
 }
+
+/** The most bytes that a UTF-16 unit takes in UTF-8. */
+export const LONGEST_UTF8 = 3;
+
+/** Whether `text` takes more than `bytes` bytes in UTF-8. Counts only what may. */
+export function utf8Exceeds(text: string, bytes: number): boolean {
+  return text.length > bytes || (text.length * LONGEST_UTF8 > bytes && Buffer.byteLength(text) > bytes);
+}
