@@ -45,3 +45,63 @@ pub enum FrameMiss {
     #[error("the frame's creation time is out of range")]
     Timestamp,
 }
+
+/// Why options of a source or of a hedged read are refused. Each message names the option and its
+/// value.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum OptionError {
+    /// A policy that repeats calls, for a source that does not say that repeating is harmless.
+    #[error("{policy} starts a call more than once: it needs idempotent: true, and idempotent is false")]
+    NotIdempotent {
+        /// `hedge`, `failover` or `retry`.
+        policy: &'static str,
+    },
+    /// A number outside its range.
+    #[error("{option} must be {rule}, got {value}")]
+    OutOfRange {
+        /// The option's name.
+        option: &'static str,
+        /// What it must be.
+        rule: &'static str,
+        /// What it was.
+        value: f64,
+    },
+    /// A name that is none of the known ones.
+    #[error("{option} must be one of {known}, got {value:?}")]
+    UnknownName {
+        /// The option's name.
+        option: &'static str,
+        /// The names there are.
+        known: &'static str,
+        /// What it was.
+        value: Box<str>,
+    },
+    /// A delay that cannot end before the time is up.
+    #[error("{option} must be below {limit} ({limit_ms}), got {value}: the hedge would never start")]
+    BeyondLimit {
+        /// The delay's name.
+        option: &'static str,
+        /// The time limit's name.
+        limit: &'static str,
+        /// The time limit in milliseconds.
+        limit_ms: f64,
+        /// The delay in milliseconds.
+        value: f64,
+    },
+    /// A first wait above the longest one.
+    #[error("retry.baseDelayMs must not be above retry.maxDelayMs ({max_ms}), got {value}")]
+    BaseAboveMax {
+        /// The longest wait in milliseconds.
+        max_ms: f64,
+        /// The first wait in milliseconds.
+        value: f64,
+    },
+    /// An option that all calls of a source share, named for one call.
+    #[error("{option} belongs to the source: it cannot be set for one call, got {value}")]
+    SharedByCalls {
+        /// The option's name.
+        option: &'static str,
+        /// What it was.
+        value: f64,
+    },
+}

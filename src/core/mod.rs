@@ -7,6 +7,7 @@ pub mod envelope;
 pub mod error;
 pub mod flight;
 pub mod frame;
+pub mod hedge;
 pub mod key;
 pub mod local;
 pub mod metrics;
