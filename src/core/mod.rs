@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod policy;
 pub mod ramp;
 pub mod slot;
+pub mod source;
 pub mod watermark;
 mod zstd_codec;
 
