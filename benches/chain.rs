@@ -45,6 +45,7 @@ fn engine(layers: &Layers) -> (Engine, UseCaseId) {
     let mut engine = Engine::new(EngineOptions {
         namespace: "users-api".into(),
         local_max_size: ENTRIES as u64,
+        shadow_max_in_flight: 1,
         eviction: Eviction::Lru,
         remote: layers.remote,
         times_reads: true,

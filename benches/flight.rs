@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dialcache_native::core::chain::Chain;
-use dialcache_native::core::engine::UseCaseId;
+use dialcache_native::core::engine::{ShadowPlan, UseCaseId};
 use dialcache_native::core::flight::{FlightId, Flights, NewFlight};
 
 const NOW: u64 = 1;
@@ -28,6 +28,7 @@ fn lead(flights: &mut Flights, key: &[u8]) -> FlightId {
             started_at: NOW,
             read_timeout: 50_000_000,
             source_timeout: Some(2_000_000_000),
+            shadow: ShadowPlan::None,
         },
     )
 }

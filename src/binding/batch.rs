@@ -8,6 +8,8 @@
 //! | reply | [`Reply`] | [`Reply`] | 0 | 0 |
 //! | value | payload or failure | payload or failure | status | request's number |
 //!
+//! The value of a background read is the payload with the time it was written, as `[payload, ms]`.
+//!
 //! Target, number and reply are packed into the first place: see [`pack`].
 
 use std::rc::Rc;
@@ -16,7 +18,8 @@ use napi::bindgen_prelude::{Array, BufferSlice, Env, ToNapiValue};
 use napi_derive::napi;
 
 use super::codes::{self, Reply};
-use super::lines::{Addressee, Lines, addressee};
+use super::engine::float;
+use super::lines::{Addressee, Lines, addressee, is_background};
 use super::mailbox::Letter;
 use super::payload::presentable;
 use crate::core::chain::ReadResult;
@@ -89,63 +92,66 @@ impl<'env, 'lines> Batch<'env, 'lines> {
 
     /// Tells the engine an event, and adds what JavaScript has to know of it.
     pub fn add(&mut self, letter: Letter<'_>) -> napi::Result<()> {
+        if let Some(ticket) = letter.event.ticket() {
+            self.lines.release(ticket);
+        }
         match letter.event {
             Event::Read { ticket, at, outcome } => {
-                self.lines.release();
-                let (result, payload, failure) = match outcome {
-                    ReadOutcome::Hit(hit) => (ReadResult::Hit, Some(hit.payload), None),
+                let (result, found, failure) = match outcome {
+                    ReadOutcome::Hit(hit) => (ReadResult::Hit, Some((hit.payload, hit.created_at_ms)), None),
                     ReadOutcome::Miss => (ReadResult::Miss, None, None),
                     ReadOutcome::Failed(error) => (ReadResult::Failed, None, Some(error)),
                 };
                 let (target, number, reply) = match addressee(ticket) {
-                    Addressee::Call(call) => (CALL, call, plain_reply(result)),
+                    Addressee::Call(call) => match found {
+                        Some((payload, created_at_ms)) if is_background(ticket) => {
+                            return self.push_found(call, payload, letter.text, created_at_ms);
+                        }
+                        _ => (CALL, call, plain_reply(result)),
+                    },
                     Addressee::Flight {
                         engine,
                         flight,
                         generation,
                     } => {
                         let reply = self.tell(engine, flight, generation, |core, clock| {
+                            if let Some((_, created_at_ms)) = &found {
+                                core.found(flight, *created_at_ms);
+                            }
                             codes::reply(core.read_settled(flight, result, clock.at(at)))
                         });
                         (u32::from(engine), flight.0, reply)
                     }
                 };
-                match (payload, failure) {
-                    (Some(payload), _) if reply == Reply::Load as i32 => {
+                match (found, failure) {
+                    (Some((payload, _)), _) if reply == Reply::Load as i32 => {
                         self.push_payload(target, number, payload, letter.text)
                     }
                     (_, failure) => self.push_failure(target, number, reply, failure),
                 }
             }
-            Event::Due { ticket, at } => {
-                self.lines.release();
-                match addressee(ticket) {
-                    Addressee::Call(call) => self.push(CALL, call, Reply::TimedOut as i32, ()),
-                    Addressee::Flight {
-                        engine,
-                        flight,
-                        generation,
-                    } => {
-                        let reply = self.tell(engine, flight, generation, |core, clock| {
-                            codes::reply(core.read_due(flight, clock.at(at)))
-                        });
-                        self.push(u32::from(engine), flight.0, reply, ())
-                    }
+            Event::Due { ticket, at } => match addressee(ticket) {
+                Addressee::Call(call) => self.push(CALL, call, Reply::TimedOut as i32, ()),
+                Addressee::Flight {
+                    engine,
+                    flight,
+                    generation,
+                } => {
+                    let reply = self.tell(engine, flight, generation, |core, clock| {
+                        codes::reply(core.read_due(flight, clock.at(at)))
+                    });
+                    self.push(u32::from(engine), flight.0, reply, ())
                 }
-            }
-            Event::Write { ticket, outcome, .. } => {
-                self.lines.release();
-                match addressee(ticket) {
-                    Addressee::Call(call) => self.push_written(call, outcome),
-                    Addressee::Flight {
-                        engine,
-                        flight,
-                        generation,
-                    } => self.push_flight_written(engine, flight, generation, outcome),
-                }
-            }
+            },
+            Event::Write { ticket, outcome, .. } => match addressee(ticket) {
+                Addressee::Call(call) => self.push_written(call, outcome),
+                Addressee::Flight {
+                    engine,
+                    flight,
+                    generation,
+                } => self.push_flight_written(engine, flight, generation, outcome),
+            },
             Event::Invalidate { ticket, outcome, .. } | Event::Ready { ticket, outcome } => {
-                self.lines.release();
                 self.push_call_outcome(ticket, outcome.err())
             }
             Event::Status { client, status } => self.push(STATUS, client, 0, status.as_str()),
@@ -230,6 +236,19 @@ impl<'env, 'lines> Batch<'env, 'lines> {
             Payload::Text(text) => self.push(target, number, reply, text),
             Payload::Bytes(bytes) => self.push(target, number, reply, BufferSlice::from_data(self.env, bytes)?),
         }
+    }
+
+    /// What a read of background work found, and when that was written.
+    fn push_found(&mut self, call: u32, payload: Payload, text: &str, created_at_ms: u64) -> napi::Result<()> {
+        self.bytes += payload.len() + text.len();
+        let mut found = self.env.create_array(2)?;
+        match presentable(payload) {
+            Payload::Text(empty) if empty.is_empty() => found.set(0, text)?,
+            Payload::Text(text) => found.set(0, text)?,
+            Payload::Bytes(bytes) => found.set(0, BufferSlice::from_data(self.env, bytes)?)?,
+        }
+        found.set(1, float(created_at_ms))?;
+        self.push(CALL, call, Reply::Load as i32, found)
     }
 
     fn push_failure(&mut self, target: u32, number: u32, reply: i32, failure: Option<RemoteError>) -> napi::Result<()> {

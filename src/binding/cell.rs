@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::clock::Clock;
 use super::codes::{self, Start};
-use super::lines::{Lines, flight_ticket};
+use super::lines::{Lines, background_ticket, flight_ticket};
 use crate::core::engine::{Begin, CallOptions, Engine, UseCaseId};
 use crate::core::flight::FlightId;
 use crate::remote::{Client, Envelope, ReadRequest, RemoteError, WriteRequest};
@@ -82,6 +82,20 @@ impl Reader {
         let ticket = flight_ticket(self.number, id, flight.generation);
         self.client.read(ticket, request)?;
         self.lines.retain();
+        Ok(())
+    }
+
+    /// Reads in the background; the process need not stay for it.
+    pub fn read_weakly(&self, call: u32, request: ReadRequest) -> Result<(), RemoteError> {
+        self.client.read(background_ticket(call), request)?;
+        self.lines.retain_weakly();
+        Ok(())
+    }
+
+    /// Writes in the background; the process need not stay for it.
+    pub fn write_weakly(&self, call: u32, request: WriteRequest) -> Result<(), RemoteError> {
+        self.client.write(background_ticket(call), request)?;
+        self.lines.retain_weakly();
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use crate::core::engine::{Due, Engine, LayerTrace, Settled, Trace};
 use crate::core::flight::FlightId;
 use crate::core::local::Slot;
 use crate::core::policy::OffReason;
+use crate::core::shadow::ShadowId;
 
 /// Bits of a slot's or flight's number.
 #[napi]
@@ -88,6 +89,8 @@ pub enum DueKind {
     Source = 1,
     /// The time in which an answered flight may be joined.
     Linger = 2,
+    /// A shadow job's.
+    Shadow = 3,
 }
 
 /// Packs a start and its slot's or flight's number.
@@ -141,11 +144,12 @@ const fn flag(set: bool, bit: i32) -> i32 {
 
 /// Packs a due deadline; -1 when none is due.
 pub const fn due(due: Option<Due>) -> i32 {
-    let (kind, FlightId(number)) = match due {
+    let (kind, number) = match due {
         None => return -1,
-        Some(Due::Read(flight)) => (DueKind::Read, flight),
-        Some(Due::Source(flight)) => (DueKind::Source, flight),
-        Some(Due::Linger(flight)) => (DueKind::Linger, flight),
+        Some(Due::Read(FlightId(flight))) => (DueKind::Read, flight),
+        Some(Due::Source(FlightId(flight))) => (DueKind::Source, flight),
+        Some(Due::Linger(FlightId(flight))) => (DueKind::Linger, flight),
+        Some(Due::Shadow(ShadowId(job))) => (DueKind::Shadow, job),
     };
     ((kind as i32) << NUMBER_BITS) | number.cast_signed()
 }

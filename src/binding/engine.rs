@@ -53,6 +53,8 @@ pub struct EngineConfig {
     pub installed_clock: bool,
     /// How payloads are compressed; absent: not at all.
     pub compression: Option<CompressionConfig>,
+    /// Most shadow jobs at once.
+    pub shadow_max_in_flight: f64,
 }
 
 /// What a use case is registered with.
@@ -104,9 +106,9 @@ pub struct TimerState {
 /// One `DialCache` instance's engine.
 #[napi]
 pub struct NativeEngine {
-    cell: Rc<EngineCell>,
+    pub(super) cell: Rc<EngineCell>,
     lines: Rc<Lines>,
-    compression: Option<CompressionConfig>,
+    pub(super) compression: Option<CompressionConfig>,
 }
 
 impl NativeEngine {
@@ -123,6 +125,7 @@ impl NativeEngine {
             remote: config.remote != RemoteKind::None,
             // Only the real clock can be kept by the I/O thread.
             times_reads: config.remote != RemoteKind::Native || config.installed_clock,
+            shadow_max_in_flight: usize::try_from(whole(config.shadow_max_in_flight)).unwrap_or(usize::MAX),
         });
         let cell = Rc::new(EngineCell {
             core: RefCell::new(core),

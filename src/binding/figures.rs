@@ -24,6 +24,8 @@ pub struct EngineGauges {
     pub lingering: u32,
     /// Deadlines armed in this engine's timer.
     pub timers: u32,
+    /// Shadow jobs that hold a place.
+    pub shadows: u32,
 }
 
 /// The engine's facts of this moment.
@@ -39,6 +41,7 @@ pub fn gauges(engine: &Engine, now: Nanos) -> EngineGauges {
             .map(|oldest| clock::as_ms(now.saturating_sub(oldest))),
         lingering: count(gauges.lingering),
         timers: count(gauges.timers),
+        shadows: count(gauges.shadows),
     }
 }
 

@@ -16,6 +16,9 @@ pub const NO_ENGINE: u16 = u16::MAX;
 const NUMBER_BITS: u32 = 27;
 const GENERATION_BITS: u32 = 21;
 
+/// Set beside the number of a call for which the process need not stay.
+const BACKGROUND: Ticket = 1 << 32;
+
 /// What a ticket stands for.
 pub enum Addressee {
     /// A flight of an engine.
@@ -82,14 +85,23 @@ impl Lines {
         self.hold.retain();
     }
 
-    /// One less request is waited for.
-    pub fn release(&self) {
-        self.hold.release();
+    /// One more request is under way for which the process need not stay.
+    pub fn retain_weakly(&self) {
+        self.hold.retain_weakly();
     }
 
-    /// How many requests are waited for.
+    /// A request is over, whoever waited for it.
+    pub fn release(&self, ticket: Ticket) {
+        if is_background(ticket) {
+            self.hold.release_weakly();
+        } else {
+            self.hold.release();
+        }
+    }
+
+    /// How many requests are under way.
     pub const fn waiting(&self) -> u32 {
-        self.hold.count()
+        self.hold.count() + self.hold.weak_count()
     }
 
     /// Letters to read: those that are left over, or else what the I/O thread has posted.
@@ -121,6 +133,16 @@ pub fn flight_ticket(engine: u16, flight: FlightId, generation: u32) -> Ticket {
 /// The ticket of a client's own call.
 pub fn call_ticket(call: u32) -> Ticket {
     (u64::from(NO_ENGINE) << (NUMBER_BITS + GENERATION_BITS)) | u64::from(call)
+}
+
+/// The ticket of a call for which the process need not stay.
+pub fn background_ticket(call: u32) -> Ticket {
+    call_ticket(call) | BACKGROUND
+}
+
+/// Whether it is one of those.
+pub const fn is_background(ticket: Ticket) -> bool {
+    ticket >> (NUMBER_BITS + GENERATION_BITS) == NO_ENGINE as u64 && ticket & BACKGROUND != 0
 }
 
 /// Whose ticket it is.
@@ -156,7 +178,16 @@ mod tests {
 
         #[test]
         fn calls_are_told_from_flights(call: u32) {
-            prop_assert!(matches!(addressee(call_ticket(call)), Addressee::Call(number) if number == call));
+            for ticket in [call_ticket(call), background_ticket(call)] {
+                prop_assert!(matches!(addressee(ticket), Addressee::Call(number) if number == call));
+            }
+            prop_assert!(is_background(background_ticket(call)));
+            prop_assert!(!is_background(call_ticket(call)));
+        }
+
+        #[test]
+        fn no_flight_is_taken_for_background_work(engine in 0..NO_ENGINE, flight in 0..1_u32 << 27, generation in 0..1_u32 << 21) {
+            prop_assert!(!is_background(flight_ticket(engine, FlightId(flight), generation)));
         }
     }
 }

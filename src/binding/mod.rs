@@ -19,5 +19,6 @@ mod payload;
 mod policy;
 mod raw;
 mod scripts;
+mod shadow;
 mod steps;
 mod wake;

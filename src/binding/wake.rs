@@ -59,6 +59,7 @@ pub struct Hold {
     env: Env,
     wake: Wake,
     count: Cell<u32>,
+    weak_count: Cell<u32>,
 }
 
 impl Hold {
@@ -68,6 +69,7 @@ impl Hold {
             env,
             wake,
             count: Cell::new(0),
+            weak_count: Cell::new(0),
         }
     }
 
@@ -92,8 +94,23 @@ impl Hold {
         }
     }
 
-    /// How many wait.
+    /// One more waits, without keeping the process alive.
+    pub fn retain_weakly(&self) {
+        self.weak_count.set(self.weak_count.get() + 1);
+    }
+
+    /// One less waits of those.
+    pub fn release_weakly(&self) {
+        self.weak_count.set(self.weak_count.get().saturating_sub(1));
+    }
+
+    /// How many wait and keep the process alive.
     pub const fn count(&self) -> u32 {
         self.count.get()
+    }
+
+    /// How many wait without that.
+    pub const fn weak_count(&self) -> u32 {
+        self.weak_count.get()
     }
 }

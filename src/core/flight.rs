@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 
 use super::Nanos;
 use super::chain::Chain;
-use super::engine::UseCaseId;
+use super::engine::{ShadowPlan, UseCaseId};
 
 /// A flight's number: dense, reused once the flight is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +38,10 @@ pub struct Flight {
     pub read_timeout: Nanos,
     /// How long its source may run; `None`: for ever.
     pub source_timeout: Option<Nanos>,
+    /// Whether it is shadowed.
+    pub shadow: ShadowPlan,
+    /// When the value that its read found was written, in milliseconds since the Unix epoch.
+    pub created_at_ms: Option<u64>,
     key: Rc<[u8]>,
     /// `None` for a flight that is nobody else's business (`coalesce: false`, every layer off).
     followers: Option<u32>,
@@ -124,6 +128,8 @@ impl Flights {
             started_at: flight.started_at,
             read_timeout: flight.read_timeout,
             source_timeout: flight.source_timeout,
+            shadow: flight.shadow,
+            created_at_ms: None,
             key,
             followers: shared.then_some(0),
             joinable_until: Nanos::MAX,
@@ -248,4 +254,6 @@ pub struct NewFlight {
     pub read_timeout: Nanos,
     /// How long its source may run; `None`: for ever.
     pub source_timeout: Option<Nanos>,
+    /// Whether it is shadowed.
+    pub shadow: ShadowPlan,
 }

@@ -13,6 +13,7 @@ pub mod local;
 pub mod metrics;
 pub mod policy;
 pub mod ramp;
+pub mod shadow;
 pub mod slot;
 pub mod source;
 pub mod watermark;

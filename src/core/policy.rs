@@ -90,15 +90,15 @@ impl Leaves {
     /// What these leaves mean for a call. Never fails: a bad number turns its own layer off.
     #[must_use]
     pub fn resolve(&self) -> Policy {
-        let shadow_ramp = self.shadow_ramp.percent().ok().flatten();
         Policy {
             local: LayerPolicy::resolve(self.ttl_local, self.ramp_local),
             remote: LayerPolicy::resolve(self.ttl_remote, self.ramp_remote),
             request_local: self.request_local.unwrap_or(false),
             coalesce: self.coalesce.unwrap_or(true),
             shadow: ShadowPolicy {
-                ramp: shadow_ramp.unwrap_or(0.0),
+                ramp: self.shadow_ramp.percent().ok().map(|ramp| ramp.unwrap_or(0.0)),
                 log_mismatches: self.log_mismatches.unwrap_or(false),
+                fill_ttl_sec: self.ttl_remote.ttl_sec().ok().flatten().unwrap_or(0),
             },
         }
     }
@@ -180,10 +180,12 @@ impl OffReason {
 /// Shadow validation's part of a policy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShadowPolicy {
-    /// Percent of keys, from 0 to 100; 0 is off.
-    pub ramp: f64,
+    /// Percent of keys, from 0 to 100; 0 is off. `None` when it is out of range, which is off too.
+    pub ramp: Option<f64>,
     /// Whether differing values may be logged.
     pub log_mismatches: bool,
+    /// How long Redis keeps a value it is filled with, in seconds; 0 without a valid TTL.
+    pub fill_ttl_sec: u32,
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::super::Nanos;
 use super::super::flight::{FlightId, Unanswered};
 use super::super::local::Slot;
 use super::super::policy::OffReason;
+use super::super::shadow::ShadowId;
 
 /// What a call starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,8 @@ pub enum Due {
     Source(FlightId),
     /// Nobody joins this flight any more.
     Linger(FlightId),
+    /// This shadow job has to be told.
+    Shadow(ShadowId),
 }
 
 /// What the caller's timer has to be.
@@ -103,4 +106,6 @@ pub struct Gauges {
     pub lingering: usize,
     /// Deadlines armed in this engine's timers.
     pub timers: usize,
+    /// Shadow jobs that hold a place.
+    pub shadows: usize,
 }

@@ -6,12 +6,13 @@ use super::super::Nanos;
 use super::super::chain::Chain;
 use super::super::error::KeyError;
 use super::super::flight::{FlightId, NewFlight};
+use super::super::key::KeyScheme;
 use super::super::local::UNTRACKED;
 use super::super::metrics::Counter;
 use super::super::policy::{LayerPolicy, OffReason};
 use super::super::ramp;
 use super::registry::{CallOptions, SpaceId, UseCaseId, nanos};
-use super::{ARGS, Begin, Engine, LayerTrace, Trace};
+use super::{ARGS, Begin, Engine, LayerTrace, ShadowPlan, Trace};
 
 impl Engine {
     /// A call of a use case, with options of its own if it has some.
@@ -87,6 +88,11 @@ impl Engine {
             self.trace.local = LayerTrace::Miss;
         }
 
+        let shadow = ShadowPlan::of(policy.shadow, remote, |percent| {
+            let scheme = &self.registry.space(space).scheme;
+            compose_logical(scheme, id, args, &mut self.logical, &mut composed)?;
+            Ok(ramp::admits(percent, &self.logical, "shadow"))
+        })?;
         let flight = self.flights.lead(
             &self.key,
             shared,
@@ -99,6 +105,7 @@ impl Engine {
                 started_at: now,
                 read_timeout,
                 source_timeout: source_timeout.map(nanos),
+                shadow,
             },
         );
         match remote {
@@ -146,6 +153,7 @@ impl Engine {
                 started_at: now,
                 read_timeout: nanos(read_timeout),
                 source_timeout: source_timeout.map(nanos),
+                shadow: ShadowPlan::None,
             },
         )
     }
@@ -167,12 +175,8 @@ impl Engine {
         if ramp >= 100.0 {
             return Ok(Ok(ttl_sec));
         }
-        if !*composed {
-            self.logical.clear();
-            let scheme = &self.registry.space(space).scheme;
-            scheme.write_logical(id, args, &mut self.logical)?;
-            *composed = true;
-        }
+        let scheme = &self.registry.space(space).scheme;
+        compose_logical(scheme, id, args, &mut self.logical, composed)?;
         let admitted = ramp::admits(ramp, &self.logical, layer);
         Ok(if admitted {
             Ok(ttl_sec)
@@ -190,6 +194,22 @@ impl Engine {
             self.key.extend_from_slice(args.as_bytes());
         }
     }
+}
+
+/// Puts the logical key into `logical`, unless that was done for this call.
+fn compose_logical(
+    scheme: &KeyScheme,
+    id: &str,
+    args: &str,
+    logical: &mut String,
+    composed: &mut bool,
+) -> Result<(), KeyError> {
+    if !*composed {
+        logical.clear();
+        scheme.write_logical(id, args, logical)?;
+        *composed = true;
+    }
+    Ok(())
 }
 
 fn seconds(ttl_sec: u32) -> Nanos {

@@ -7,12 +7,14 @@ mod answer;
 mod begin;
 mod registry;
 mod settle;
+mod shadow;
 #[cfg(test)]
 mod tests;
 mod timers;
 
 pub use answer::{Begin, Due, Gauges, LayerTrace, Settled, Timer, Trace, WriteResult};
 pub use registry::{CallOptions, UseCaseId, UseCaseOptions};
+pub use shadow::{NoJob, ShadowKeys, ShadowPlan};
 
 use std::hash::BuildHasher;
 
@@ -23,6 +25,7 @@ use super::error::KeyError;
 use super::flight::{Flight, FlightId, Flights};
 use super::local::{Eviction, LocalIndex, Slot, UNTRACKED};
 use super::metrics::{Counter, CounterList};
+use super::shadow::{ShadowOptions, Shadows};
 use registry::Registry;
 
 /// What an engine is made with.
@@ -38,6 +41,8 @@ pub struct EngineOptions {
     pub remote: bool,
     /// Whether read deadlines are kept in this engine's timers, rather than by the I/O thread.
     pub times_reads: bool,
+    /// Most shadow jobs at once.
+    pub shadow_max_in_flight: usize,
 }
 
 /// Ends the id and begins the arguments in an engine's keys: no byte of UTF-8.
@@ -50,6 +55,7 @@ pub struct Engine {
     index: Option<LocalIndex>,
     flights: Flights,
     deadlines: Deadlines,
+    shadows: Shadows,
     announced: Timer,
     registry: Registry,
     groups: RandomState,
@@ -69,6 +75,10 @@ impl Engine {
             index,
             flights: Flights::default(),
             deadlines: Deadlines::default(),
+            shadows: Shadows::new(ShadowOptions {
+                max_in_flight: options.shadow_max_in_flight,
+                times_reads: options.times_reads,
+            }),
             announced: Timer::default(),
             registry: Registry::new(options.namespace),
             groups: RandomState::default(),
@@ -100,11 +110,8 @@ impl Engine {
         let Some(flight) = self.flights.get(id) else {
             return Ok(String::new());
         };
-        let text = &flight.key()[size_of::<u32>()..];
-        let mut parts = text.split(|byte| *byte == ARGS);
-        let mut part = || str::from_utf8(parts.next().unwrap_or_default()).unwrap_or_default();
-        let scheme = &self.registry.space_of(flight.use_case).scheme;
-        scheme.value_key(part(), part())
+        let (id, args) = parts(flight.key());
+        self.registry.space_of(flight.use_case).scheme.value_key(id, args)
     }
 
     /// The Redis key of the watermark that a flight's value is checked against; `None` for an
@@ -116,9 +123,7 @@ impl Engine {
         if !scheme.tracked() {
             return None;
         }
-        let text = &flight.key()[size_of::<u32>()..];
-        let id = text.split(|byte| *byte == ARGS).next().unwrap_or_default();
-        scheme.watermark_key(str::from_utf8(id).unwrap_or_default()).ok()
+        scheme.watermark_key(parts(flight.key()).0).ok()
     }
 
     /// An id was invalidated: drops its tracked entries here, and bars what is being loaded for it.
@@ -132,6 +137,7 @@ impl Engine {
         if let Some(index) = &mut self.index {
             index.remove_group(group);
         }
+        self.shadows.bar(group);
         for flight in self.flights.bar(group) {
             if self.flight(flight).is_some_and(|flight| flight.chain.is_answered()) {
                 self.deadlines.disarm(flight.0);
@@ -169,7 +175,8 @@ impl Engine {
             local_entries: self.index.as_ref().map_or(0, LocalIndex::len),
             unanswered: self.flights.unanswered(),
             lingering: self.flights.lingering(),
-            timers: self.deadlines.len(),
+            timers: self.deadlines.len() + self.shadows.timers(),
+            shadows: self.shadows.len(),
         }
     }
 
@@ -182,4 +189,11 @@ impl Engine {
     fn count(&self, id: UseCaseId, counter: Counter) {
         self.registry.count(id, counter);
     }
+}
+
+/// Id and arguments of a key as an engine composes it.
+fn parts(key: &[u8]) -> (&str, &str) {
+    let mut parts = key[size_of::<u32>()..].split(|byte| *byte == ARGS);
+    let mut part = || str::from_utf8(parts.next().unwrap_or_default()).unwrap_or_default();
+    (part(), part())
 }

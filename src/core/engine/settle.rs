@@ -195,6 +195,7 @@ impl Engine {
     /// Turns the Redis layer off for good. Returns the flights whose reads fail by that.
     pub fn close_remote(&mut self, now: Nanos) -> Vec<FlightId> {
         self.remote = false;
+        self.shadows.close();
         let flights = self.flights.iter();
         let mut failed: Vec<FlightId> = flights
             .filter(|(_, flight)| flight.chain.is_reading())

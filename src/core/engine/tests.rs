@@ -1,5 +1,6 @@
 mod identity;
 mod model;
+mod shadow;
 mod tracked;
 
 use std::time::Duration;
@@ -47,6 +48,7 @@ fn evicting(eviction: Eviction, local_max_size: u64) -> Engine {
         eviction,
         remote: true,
         times_reads: true,
+        shadow_max_in_flight: 1,
     })
 }
 

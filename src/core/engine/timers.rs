@@ -26,7 +26,7 @@ impl Engine {
                 return Some(Due::Read(id));
             }
         }
-        None
+        self.shadows.pop_due(now).map(Due::Shadow)
     }
 
     /// Whether the caller's timer must be set anew: see [`Engine::timer`].
@@ -51,7 +51,10 @@ impl Engine {
 
     fn wanted_timer(&self) -> Timer {
         Timer {
-            at: self.deadlines.next(),
+            at: match (self.deadlines.next(), self.shadows.next_due()) {
+                (Some(call), Some(shadow)) => Some(call.min(shadow)),
+                (call, shadow) => call.or(shadow),
+            },
             referenced: self.deadlines.referenced_len() > 0,
         }
     }

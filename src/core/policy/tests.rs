@@ -48,8 +48,9 @@ fn nothing_given_turns_the_layers_off() {
             request_local: false,
             coalesce: true,
             shadow: ShadowPolicy {
-                ramp: 0.0,
+                ramp: Some(0.0),
                 log_mismatches: false,
+                fill_ttl_sec: 0,
             },
         }
     );
@@ -171,7 +172,7 @@ fn a_bad_shadow_ramp_turns_shadowing_off_and_nothing_else() {
             ..with_ttl(60.0)
         }
         .resolve();
-        assert_eq!(policy.shadow.ramp.to_bits(), 0.0_f64.to_bits());
+        assert_eq!(policy.shadow.ramp, None);
         assert!(matches!(policy.local, LayerPolicy::On { .. }));
     }
 }

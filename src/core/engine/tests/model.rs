@@ -347,7 +347,9 @@ impl World {
     fn fire(&mut self) {
         let mut due: HashMap<FlightId, Due> = HashMap::new();
         while let Some(next) = self.engine.pop_due(self.now) {
-            let (Due::Read(flight) | Due::Source(flight) | Due::Linger(flight)) = next;
+            let (Due::Read(flight) | Due::Source(flight) | Due::Linger(flight)) = next else {
+                panic!("{next:?} without shadows");
+            };
             due.insert(flight, next);
         }
         let now = self.now;
@@ -366,7 +368,7 @@ impl World {
             match kind {
                 Due::Read(_) => self.start_source(n),
                 Due::Source(_) => leader.stage = Stage::Over,
-                Due::Linger(_) => leader.linger_armed = false,
+                Due::Linger(_) | Due::Shadow(_) => leader.linger_armed = false,
             }
         }
     }
