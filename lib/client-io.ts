@@ -19,6 +19,10 @@ export const READ_FAILED = 2;
 export interface ClientRead {
   /** Tells the client that nobody waits any more. */
   abort(reason: unknown): void;
+  /** When what was read had been written, in milliseconds since the Unix epoch; undefined when the client did not say. */
+  readonly createdAtMs: number | undefined;
+  /** Resolves when the client is done, whether or not anybody still waits. */
+  readonly ended: Promise<void>;
 }
 
 /**
@@ -32,7 +36,7 @@ export function startClientRead(
   settled: (result: number, value: unknown) => void,
 ): ClientRead {
   const read = new Read(settled);
-  void run(read, client, request, timeoutMs);
+  read.ended = run(read, client, request, timeoutMs);
   return read;
 }
 
@@ -44,7 +48,7 @@ async function run(
 ): Promise<void> {
   let payload: RedisCachePayload | null;
   try {
-    payload = await payloadOf(await client.read(request, contextOf(read, timeoutMs)));
+    payload = await payloadOf(read, await client.read(request, contextOf(read, timeoutMs)));
   } catch (error) {
     read.settle(READ_FAILED, error);
     return;
@@ -80,6 +84,8 @@ export async function writeThroughClient(
  * way back to it is cut once nobody waits. The abort controller is made only for clients that look at the signal.
  */
 class Read implements ClientRead {
+  createdAtMs: number | undefined;
+  ended!: Promise<void>;
   #settled: ((result: number, value: unknown) => void) | undefined;
   #controller: AbortController | undefined;
   #aborted = false;
@@ -123,14 +129,17 @@ function contextOf(read: Read, timeoutMs: number): RedisReadContext {
 }
 
 /** The payload of a client's reply, out of its envelope. */
-function payloadOf(reply: unknown): RedisCachePayload | null | Promise<RedisCachePayload> {
+function payloadOf(read: Read, reply: unknown): RedisCachePayload | null | Promise<RedisCachePayload> {
   if (reply === null) return null;
   if (typeof reply === "string") return reply;
   if (reply instanceof Uint8Array) return opened(reply);
   if (typeof reply === "object" && reply !== null && "payload" in reply) {
     const { payload, createdAtMs } = reply as { payload: unknown; createdAtMs: unknown };
-    if (typeof createdAtMs === "number" && typeof payload === "string") return payload;
-    if (typeof createdAtMs === "number" && payload instanceof Uint8Array) return opened(payload);
+    if (typeof createdAtMs === "number") {
+      read.createdAtMs = Number.isFinite(createdAtMs) ? createdAtMs : undefined;
+      if (typeof payload === "string") return payload;
+      if (payload instanceof Uint8Array) return opened(payload);
+    }
   }
   throw new DialCacheRedisPayloadError(
     "read() of the Redis client must return a string, a Buffer, { payload, createdAtMs } or null",

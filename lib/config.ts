@@ -1,5 +1,4 @@
 import { boolean, inside, invalid, optionNames, type Place, readOptions, refuse } from "./option-reader";
-import { refuseUnsupported } from "./unsupported";
 
 /** The shared layers a policy can be given for. */
 export const CacheLayer = Object.freeze({ LOCAL: "local", REMOTE: "remote" } as const);
@@ -13,11 +12,18 @@ export interface LayerConfig {
   readonly remote?: number | undefined;
 }
 
-/** Background comparison of Redis with the source. Not available in this version. */
+/**
+ * Shadow validation: comparison of Redis with the source in the background, for calls that reach the Redis layer. A hit
+ * that is served is compared with a run of the source for nothing else; when the key is outside `ramp.remote`, Redis is
+ * read unserved, compared with what the call's own source gave, and filled when it held nothing.
+ */
 export interface ShadowConfig {
-  /** Percentage of keys compared, 0 to 100. Default 0, and the only one a `defaultConfig` may have in this version. */
+  /**
+   * Percentage of keys compared, 0 to 100. Default 0. Out of range at run time it is an error of the configuration, and
+   * there is no comparison; nothing else changes.
+   */
   readonly ramp?: number | undefined;
-  /** Whether the values of a mismatch are logged. Default false. */
+  /** Whether a mismatch is logged, with its key and both values, clipped. Default false. */
   readonly logMismatches?: boolean | undefined;
 }
 
@@ -139,7 +145,6 @@ export function validateDefaults(config: DialCacheKeyConfig, place: Place): void
     checkRamp(config.ramp?.[layer], inside(place, "ramp"), layer);
   }
   checkRamp(config.shadow?.ramp, inside(place, "shadow"), "ramp");
-  if ((config.shadow?.ramp ?? 0) > 0) refuseUnsupported(inside(place, "shadow"), "ramp");
   valid.add(config);
 }
 

@@ -156,7 +156,8 @@ export class DialCache {
   }
 
   /**
-   * Waits for background writes.
+   * Waits for background writes: of values that calls brought, and of those a shadow validation may still fill Redis
+   * with. Not for comparisons.
    * @param options - `timeoutMs`: how long, in milliseconds. Default 10,000.
    * @returns True when none is pending any more, false when the time was over.
    */

@@ -8,6 +8,7 @@ import type { DialCacheKey } from "./key";
 import type { Logger } from "./logger";
 import {
   DUE_LINGER,
+  DUE_SHADOW,
   FREED,
   type NativeEngine,
   NUMBER,
@@ -33,6 +34,14 @@ export interface Waiter {
   replied(reply: number, value: unknown): void;
   /** The Redis layer was turned off meanwhile. */
   closed(error: unknown): void;
+}
+
+/** A shadow validation under way. */
+export interface Shadow {
+  /** One of its deadlines has passed. Called from timers, where no user code may run. */
+  due(): void;
+  /** The Redis layer was turned off meanwhile. */
+  closed(): void;
 }
 
 /**
@@ -64,6 +73,10 @@ export class Instance implements Listener {
   /** Who waits, by flight. */
   readonly waiting: (Waiter | undefined)[] = [];
 
+  /** Shadow validations that have no outcome yet, by number. */
+  readonly shadows = new Map<number, Shadow>();
+  readonly shadowMaxInFlight: number;
+
   /** Whether `close()` was called. */
   closed = false;
   readonly invalidations = new Invalidations();
@@ -85,6 +98,7 @@ export class Instance implements Listener {
     this.namespace = options.namespace;
     this.localMaxSize = options.localMaxSize;
     this.localTimings = options.localTimings;
+    this.shadowMaxInFlight = options.shadowMaxInFlight;
     this.provider = policyOverlay(options.cacheConfigProvider);
     this.remote = remote;
     this.client = remote?.client;
@@ -96,6 +110,7 @@ export class Instance implements Listener {
       tinyLfu: options.localPolicy === "tinyLfu",
       remote: kind,
       installedClock: clock !== undefined,
+      shadowMaxInFlight: options.shadowMaxInFlight,
       ...(compression === undefined ? {} : { compression }),
     });
     this.steps = stepsOf(this.engine);
@@ -219,15 +234,18 @@ export class Instance implements Listener {
     this.tick();
     const error = new DialCacheClosedError();
     for (const flight of this.engine.closeRemote()) this.waiting[flight]?.closed(error);
+    for (const shadow of this.shadows.values()) shadow.closed();
     this.syncTimer();
   }
 
   #due(): void {
     this.tick();
     for (let due = this.engine.popDue(); due >= 0; due = this.engine.popDue()) {
-      const flight = due & NUMBER;
-      if (due >> NUMBER_BITS === DUE_LINGER) this.flights[flight] = undefined;
-      else this.waiting[flight]?.replied(TIMED_OUT, undefined);
+      const number = due & NUMBER;
+      const kind = due >> NUMBER_BITS;
+      if (kind === DUE_LINGER) this.flights[number] = undefined;
+      else if (kind === DUE_SHADOW) this.shadows.get(number)?.due();
+      else this.waiting[number]?.replied(TIMED_OUT, undefined);
     }
     this.#timer.sync();
   }

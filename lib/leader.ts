@@ -12,15 +12,19 @@ import {
   READ_REFUSED,
   REFUSED_STALE,
   REFUSED_TIMED_OUT,
+  SHADOWED_BESIDE_SOURCE,
+  SHADOWED_WHEN_SERVED,
   SOURCE,
   STALE,
   TIMED_OUT,
   WRITE,
 } from "./native";
 import type { Span, SpanKind, SpanOutcome } from "./observers";
+import { copyOf } from "./payload";
 import type { Call } from "./plain-call";
 import { failureError } from "./redis-client";
 import type { RemoteLayer } from "./remote-layer";
+import { beginShadow, type ShadowJob } from "./shadow";
 import { stackless } from "./stackless";
 import { adopt, isThenable } from "./thenable";
 import type { UseCase } from "./use-case";
@@ -52,6 +56,8 @@ export class Leader implements Waiter {
   readonly #layer: MetricLayer;
   // Kept here, so that closing the instance does not change a call that is under way.
   readonly #remote: RemoteLayer | undefined;
+  /** Whether the call is shadowed: one of the `SHADOWED_*` of the binding. */
+  readonly #sample: number;
   #resolve!: (value: unknown) => void;
   #reject!: (error: unknown) => void;
 
@@ -63,13 +69,16 @@ export class Leader implements Waiter {
   #closedBy: unknown;
   #since = 0;
   #span: Span | undefined;
+  /** Goes on with what the source brings. */
+  #shadow: ShadowJob | undefined;
 
-  constructor(useCase: UseCase, flight: number, layer: MetricLayer, call: Call) {
+  constructor(useCase: UseCase, flight: number, layer: MetricLayer, call: Call, sample: number) {
     this.#instance = useCase.instance;
     this.#useCase = useCase;
     this.#flight = flight;
     this.#layer = layer;
     this.#call = call;
+    this.#sample = sample;
     this.#remote = useCase.instance.remote;
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -209,6 +218,7 @@ export class Leader implements Waiter {
   #load(payload: string | Buffer): void {
     const { recorder, serializer } = this.#useCase;
     const since = recorder.observed ? this.#instance.now() : 0;
+    const kept = this.#sample === SHADOWED_WHEN_SERVED ? copyOf(payload) : undefined;
     const done = (): void => {
       if (recorder.observed) recorder.serialized("load", (this.#instance.now() - since) / MS_PER_SECOND);
       this.#got();
@@ -224,10 +234,12 @@ export class Leader implements Waiter {
     };
     const loaded = (value: unknown): void => {
       done();
+      const shadow = kept === undefined ? undefined : this.#shadowHit(kept);
       this.#instance.tick();
       this.#instance.place(this.#instance.steps.loaded(this.#flight), value);
       this.#end();
       this.#resolve(value);
+      shadow?.start();
     };
     let value: unknown;
     try {
@@ -243,9 +255,21 @@ export class Leader implements Waiter {
     loaded(value);
   }
 
+  /** The engine knows the flight only until it is told that its payload was loaded. */
+  #shadowHit(payload: string | Buffer): ShadowJob | undefined {
+    const known = this.#clientRead === undefined ? this.#instance.engine.createdAtMs(this.#flight) : undefined;
+    const createdAtMs = this.#clientRead?.createdAtMs ?? known ?? undefined;
+    const hit = { payload, createdAtMs, call: this.#call };
+    return beginShadow(this.#useCase, this.#remote as RemoteLayer, this.#flight, hit);
+  }
+
   #runSource(): void {
     this.#instance.tick();
     const timer = this.#instance.steps.sourceStarted(this.#flight);
+    if (this.#sample === SHADOWED_BESIDE_SOURCE) {
+      this.#shadow = beginShadow(this.#useCase, this.#remote as RemoteLayer, this.#flight);
+      this.#shadow?.start();
+    }
     const timedOut = this.#wait(SOURCING);
     if (this.#useCase.fallbackTimeoutMs !== undefined) {
       if (timer !== 0) this.#instance.setTimer();
@@ -286,6 +310,7 @@ export class Leader implements Waiter {
     this.#instance.place(packed, value);
     this.#observeSource("ok");
     if ((packed & WRITE) === 0) {
+      this.#shadow?.accepted(value);
       this.#end();
       this.#resolve(value);
       return;
@@ -311,6 +336,7 @@ export class Leader implements Waiter {
     this.#useCase.recorder.error(this.#layer, "fallback", true);
     this.#end();
     this.#reject(error);
+    this.#shadow?.sourceFailed();
   }
 
   #settleSource(): void {
@@ -330,6 +356,7 @@ export class Leader implements Waiter {
     this.#useCase.recorder.error(this.#layer, "fallback", true);
     this.#end();
     this.#reject(new FallbackTimeoutError(this.#useCase.name, this.#useCase.fallbackTimeoutMs as number));
+    this.#shadow?.sourceFailed();
   }
 
   #observeSource(outcome: SpanOutcome): void {

@@ -29,7 +29,22 @@ export type MetricErrorKind =
   | "fallback"
   | "unknown";
 
-/** How a sampled comparison of Redis and source ended. */
+/**
+ * How the shadow validation of a sampled call ended.
+ * - `match`: Redis and source agree.
+ * - `mismatch`: they differ, and Redis, read once more, still held the same bytes.
+ * - `superseded`: they differ, but Redis then held other bytes, or none.
+ * - `filled`: Redis held nothing, and took the source's value.
+ * - `fill_blocked`: it was not filled, because the id had been invalidated.
+ * - `fill_error`: it was not filled, because serializing or writing failed.
+ * - `redis_error`: Redis could not be read in time.
+ * - `source_error`: the source failed or timed out.
+ * - `deserialization_error`: the serializer rejected the payload, which stays as it is.
+ * - `comparison_error`: the comparator threw, or did not return a boolean.
+ * - `confirmation_error`: the values differ, and Redis could not be read once more.
+ * - `timeout`: all that took longer than `fallbackTimeoutMs`.
+ * - `dropped`: `shadowMaxInFlight` were under way, or one of the same key.
+ */
 export type ShadowValidationOutcome =
   | "match"
   | "mismatch"
@@ -158,11 +173,11 @@ export interface DialCacheMetricsAdapter {
   observeSize(labels: CacheMetricLabels, bytes: number): void;
   /** A follower that joined a flight. */
   coalesced?(labels: CoalescedMetricLabels): void;
-  /** A finished shadow comparison. Never in this version, like all below. */
+  /** A shadow validation that ended, or that there was no room for. */
   shadowValidation?(labels: ShadowValidationMetricLabels): void;
-  /** Age of the compared Redis value, for a match or a mismatch. */
+  /** Age of the compared Redis value, for a match or a mismatch, when the client tells when it was written. */
   observeShadowValueAge?(labels: ShadowValidationMetricLabels, seconds: number): void;
-  /** A payload that passed the compressor. */
+  /** A payload that passed the compressor. Never in this version, like all below. */
   compression?(labels: CompressionMetricLabels): void;
   /** Time of a compression or decompression. */
   observeCompression?(labels: CompressionOperationMetricLabels, seconds: number): void;

@@ -11,6 +11,7 @@ export type {
   NativeClient,
   NativeEngine,
   PolicyLeaves,
+  ShadowFacts,
 } from "../binding";
 
 export const { Hub, RemoteKind, openPayload, sealPayload, STAMP_SCRIPT, INVALIDATE_SCRIPT } = binding;
@@ -75,6 +76,18 @@ export const REFUSED_TIMED_OUT = binding.Refusal.TimedOut;
 export const REFUSED_STALE = binding.Refusal.Stale;
 
 export const DUE_LINGER = binding.DueKind.Linger;
+export const DUE_SHADOW = binding.DueKind.Shadow;
+
+export const { ShadowEvent, ShadowNext } = binding;
+export type ShadowEvent = Binding.ShadowEvent;
+/** Labels of a shadow job's outcomes, by what its last answer is above `ShadowNext.Done`. */
+export const SHADOW_OUTCOMES: readonly string[] = binding.shadowOutcomes();
+/** Whether a leader is shadowed, and when. */
+export const UNSHADOWED = binding.ShadowSample.No;
+export const INVALID_SHADOW_RAMP = binding.ShadowSample.InvalidRamp;
+export const SHADOWED_WHEN_SERVED = binding.ShadowSample.WhenServed;
+export const SHADOWED_BESIDE_SOURCE = binding.ShadowSample.BesideSource;
+export const SHADOW_DROPPED = binding.ShadowRefusal.Dropped;
 
 export const LAYER_ABSENT = binding.Layer.Absent;
 export const LAYER_HIT = binding.Layer.Hit;

@@ -56,6 +56,8 @@ export interface ResolvedUseCase {
   readonly redisReadTimeoutMs: number | undefined;
   /** Undefined: no deadline. */
   readonly fallbackTimeoutMs: number | undefined;
+  /** Undefined: deep equality. */
+  readonly shadowComparator: ((cached: unknown, source: unknown) => unknown) | undefined;
 }
 
 export interface ResolvedCachedOptions extends ResolvedUseCase {
@@ -149,7 +151,6 @@ function resolveUseCase(options: Readonly<Record<(typeof USE_CASE)[number], unkn
   const { keyType, useCase, defaultConfig, serializer, trackForInvalidation } = options;
   const { redisReadTimeoutMs, fallbackTimeoutMs, readHedge, shadowComparator } = options;
   if (readHedge !== undefined) refuseUnsupported(place, "readHedge");
-  if (shadowComparator !== undefined) refuseUnsupported(place, "shadowComparator");
   // Null as in DialCache, where a key carries it: none given.
   const config = isGiven(defaultConfig) ? defaultConfigOption(defaultConfig, place) : null;
   return {
@@ -166,6 +167,8 @@ function resolveUseCase(options: Readonly<Record<(typeof USE_CASE)[number], unkn
       fallbackTimeoutMs === null
         ? undefined
         : timeoutMs(undefinedOr(fallbackTimeoutMs, 60_000), place, "fallbackTimeoutMs"),
+    shadowComparator:
+      shadowComparator === undefined ? undefined : callback(shadowComparator, place, "shadowComparator"),
   };
 }
 

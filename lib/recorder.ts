@@ -178,6 +178,12 @@ export class Recorder {
     if (ageSeconds !== undefined) this.#observers.observations?.observeShadowValueAge(labels, ageSeconds);
   }
 
+  /** A mismatch was confirmed, and its values may be logged. */
+  mismatched(details: { cacheKey: string; cached: string | null; source: string | null }): void {
+    const message = `DialCache: Redis holds another value than the source gives (use case ${this.#quotedUseCase})`;
+    this.#logger.warn(message, { ...this.#names, ...details });
+  }
+
   coalesced(scope: CoalescingScope): void {
     if (scope === "request_local") this.tally.requestLocalCoalesced += 1;
     this.#observers.events?.coalesced({ ...this.#names, scope });

@@ -1,6 +1,6 @@
 import type { Column, UseCaseFigures } from "./figures";
 import type { Instance } from "./instance";
-import type { DisabledReason, MetricErrorKind } from "./metrics";
+import type { DisabledReason, MetricErrorKind, ShadowValidationOutcome } from "./metrics";
 import { RedisClient, type RedisClientStats } from "./redis-client";
 import type { CoalescingState } from "./types";
 
@@ -45,7 +45,7 @@ export interface UseCaseStats {
   readonly readTimeouts: number;
   /** Sources given up at their deadline. */
   readonly fallbackTimeouts: number;
-  /** Source runs begun. */
+  /** Source runs begun, without those for a comparison only. */
   readonly sourceCalls: number;
   /** Values meant for Redis. */
   readonly writes: {
@@ -57,6 +57,8 @@ export interface UseCaseStats {
     /** Kept back because the read had failed. */
     readonly skipped: number;
   };
+  /** Shadow validations by outcome; outcomes that never happened are left out. */
+  readonly shadow: Readonly<Partial<Record<ShadowValidationOutcome, number>>>;
 }
 
 /** What `DialCache.stats()` returns: a detached snapshot. */
@@ -81,11 +83,18 @@ export interface DialCacheStats {
   };
   /** Deadlines kept here and on the native thread. */
   readonly timers: {
-    /** Deadlines pending now: of reads, of sources, and of flights that linger. */
+    /** Deadlines pending now: of reads, of sources, of flights that linger, and of shadow validations. */
     readonly armed: number;
   };
-  /** Values on their way to Redis. */
+  /** Values on their way to Redis, those included that a shadow validation may still write. */
   readonly pendingWrites: number;
+  /** Shadow validations. */
+  readonly shadow: {
+    /** Those that hold a place: under way, or over and waiting for what they began. */
+    readonly inFlight: number;
+    /** The most at once. */
+    readonly maxInFlight: number;
+  };
   /** Figures of the native Redis client, owned or given; null without one. */
   readonly client: RedisClientStats | null;
 }
@@ -100,6 +109,7 @@ export function snapshot(instance: Instance): DialCacheStats {
     flights: { active: gauges.leaders, followers: gauges.followers, lingering: gauges.lingering },
     timers: { armed: instance.armedTimers },
     pendingWrites: instance.pendingWrites,
+    shadow: { inFlight: gauges.shadows, maxInFlight: instance.shadowMaxInFlight },
     client: instance.client instanceof RedisClient ? instance.client.stats() : null,
   };
 }
@@ -154,6 +164,7 @@ function useCaseStats(figures: UseCaseFigures): UseCaseStats {
       failed: count("writesFailed"),
       skipped: count("writesSkipped"),
     },
+    shadow: tally.shadows(),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { DialCacheMetricsAdapter, MetricErrorKind } from "./metrics";
+import type { DialCacheMetricsAdapter, MetricErrorKind, ShadowValidationOutcome } from "./metrics";
 
 /** Hooks of a metrics adapter that count; the others observe a number. */
 export type CountingHook =
@@ -52,6 +52,15 @@ export class Tally {
       errors[error] = (errors[error] ?? 0) + total;
     }
     return errors;
+  }
+
+  /** Shadow validations by outcome. */
+  shadows(): Partial<Record<ShadowValidationOutcome, number>> {
+    const outcomes: Partial<Record<ShadowValidationOutcome, number>> = {};
+    for (const { hook, labels, total } of this.rare) {
+      if (hook === "shadowValidation") outcomes[(labels as LabelsOf<"shadowValidation">).outcome] = total;
+    }
+    return outcomes;
   }
 }
 

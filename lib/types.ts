@@ -39,7 +39,10 @@ export interface DialCacheConfig {
   readonly metrics?: DialCacheMetricsAdapter | undefined;
   /** Default `console`; null is silent. */
   readonly logger?: Logger | null | undefined;
-  /** Most shadow comparisons at once. Default 1. Without effect in this version. */
+  /**
+   * Most shadow validations at once; calls beyond that go without, counted as `dropped`. Default 1. One that is over
+   * keeps its place until the source run, read or write it began has settled.
+   */
   readonly shadowMaxInFlight?: number | undefined;
   /** Whether lookups of the in-process layers are timed for `metrics`. Default false. */
   readonly localTimings?: boolean | undefined;
@@ -75,17 +78,28 @@ type SerializerOption<V> =
         readonly serializer: Serializer<V>;
       };
 
+/** How shadow validation compares. */
+interface ShadowOptions<V> {
+  /**
+   * Whether a value from Redis and one from the source are equal: synchronous, and free to ignore what may differ. A
+   * throw, or anything but a boolean, is the outcome `comparison_error`. Default `util.isDeepStrictEqual`.
+   */
+  readonly shadowComparator?: ((cached: V, source: V) => boolean) | undefined;
+}
+
 /** Options of `cached()`. */
 export type CachedOptions<Fn extends AnyFunction> = UseCaseOptions & {
   /** Picks id and further dimensions from the arguments: everything that can change the result. */
   readonly cacheKey: (...args: Parameters<Fn>) => CacheKeySpec;
-} & SerializerOption<CachedValue<Fn>>;
+} & SerializerOption<CachedValue<Fn>> &
+  ShadowOptions<CachedValue<Fn>>;
 
 /** Options of `getOrLoad()`. */
 export type GetOrLoadOptions<V> = UseCaseOptions & {
   /** Id and further dimensions: everything that can change the result. */
   readonly key: CacheKeySpec;
-} & SerializerOption<V>;
+} & SerializerOption<V> &
+  ShadowOptions<V>;
 
 /** Flights of this process that are not answered yet. */
 export interface ProcessCoalescingState {

@@ -9,6 +9,7 @@ import type { MetricLayer } from "./metrics";
 import {
   type CallConfig,
   FREED,
+  INVALID_SHADOW_RAMP,
   JOIN,
   KEY_ERROR,
   KIND,
@@ -19,6 +20,7 @@ import {
   type PolicyLeaves,
   SOURCE,
   TRACE_BITS,
+  UNSHADOWED,
 } from "./native";
 import type { Operation } from "./operation";
 import type { ResolvedUseCase } from "./options";
@@ -39,12 +41,16 @@ export class UseCase {
   readonly fallbackTimeoutMs: number | undefined;
   readonly serializer: Serializer<unknown>;
   readonly recorder: Recorder;
+  /** Decides whether two values are equal; undefined for `util.isDeepStrictEqual`. */
+  readonly shadowComparator: ResolvedUseCase["shadowComparator"];
   /** Whether its values can be invalidated. */
   readonly tracked: boolean;
 
   readonly #operation: Operation;
   readonly #options: ResolvedUseCase;
   readonly #call: CallConfig;
+  /** Whether its own policy has a shadow ramp. */
+  readonly #shadowed: boolean;
 
   constructor(instance: Instance, operation: Operation, options: ResolvedUseCase) {
     this.instance = instance;
@@ -54,6 +60,8 @@ export class UseCase {
     this.serializer = options.serializer ?? instance.remote?.serializer ?? JSON_SERIALIZER;
     this.recorder = operation.recorder;
     this.tracked = operation.tracked;
+    this.shadowComparator = options.shadowComparator;
+    this.#shadowed = isShadowed(options.defaults.shadowRamp);
     this.#operation = operation;
     this.#options = options;
     this.#call = {
@@ -132,8 +140,15 @@ export class UseCase {
    * Follows a lookup's answer when it was not a plain hit.
    * @param layer - Layer the source is said to make up for; undefined to ask the engine, which was just asked for the rest.
    * @param tell - Tells observers of the lookup, once the answer was followed as far as others can change it.
+   * @param shadowed - Whether the call's policy has a shadow ramp.
    */
-  follow(answer: number, layer: MetricLayer | undefined, call: Call, tell: () => void = nothing): Promise<unknown> {
+  follow(
+    answer: number,
+    layer: MetricLayer | undefined,
+    call: Call,
+    tell: () => void = nothing,
+    shadowed = this.#shadowed,
+  ): Promise<unknown> {
     const { instance } = this;
     const number = answer & NUMBER;
     const kind = (answer >> NUMBER_BITS) & KIND;
@@ -153,8 +168,9 @@ export class UseCase {
       case KEY_ERROR:
         return this.keyFailed(new DialCacheKeyError("id of a key must be well-formed text"), call);
       default: {
-        const leader = new Leader(this, number, layer ?? this.#missedLayer() ?? "local", call);
-        leader.start(kind, tell);
+        const sample = shadowed ? instance.engine.shadowSample(number) : UNSHADOWED;
+        const leader = new Leader(this, number, layer ?? this.#missedLayer() ?? "local", call, sample);
+        leader.start(kind, sample === INVALID_SHADOW_RAMP ? () => this.#shadowRampInvalid(tell) : tell);
         return leader.promise;
       }
     }
@@ -176,15 +192,22 @@ export class UseCase {
     const { instance, recorder } = this;
     const since = recorder.lookupBegun();
     const config = runtime === undefined ? this.#call : { ...this.#call, runtime: present(runtime) };
+    const shadowed = runtime?.shadowRamp === undefined ? this.#shadowed : isShadowed(runtime.shadowRamp);
     const answer = this.#begin(key, config);
-    if (!recorder.observed) return this.follow(answer, above, call);
+    if (!recorder.observed) return this.follow(answer, above, call, nothing, shadowed);
 
     const trace = instance.engine.trace();
-    return this.follow(answer, missedLayer(trace) ?? above, call, () => {
+    const tell = (): void => {
       recorder.traced(trace);
       const local = trace & LAYER_MASK;
       if (local === LAYER_HIT || local === LAYER_MISS) recorder.lookedUp("local", since);
-    });
+    };
+    return this.follow(answer, missedLayer(trace) ?? above, call, tell, shadowed);
+  }
+
+  #shadowRampInvalid(tell: () => void): void {
+    tell();
+    this.recorder.error("remote_shadow", "config_resolution");
   }
 
   #missedLayer(): MetricLayer | undefined {
@@ -195,7 +218,7 @@ export class UseCase {
   #uncached(call: Call): Promise<unknown> {
     this.instance.tick();
     const flight = this.instance.engine.beginUncached(this.#operation.number, this.#call);
-    const leader = new Leader(this, flight, "noop", call);
+    const leader = new Leader(this, flight, "noop", call, UNSHADOWED);
     leader.start(SOURCE, nothing);
     return leader.promise;
   }
@@ -221,6 +244,11 @@ export class UseCase {
 }
 
 function nothing(): void {}
+
+/** Whether a shadow ramp lets any key in, or is none. */
+function isShadowed(ramp: Leaves["shadowRamp"]): boolean {
+  return (ramp ?? 0) !== 0;
+}
 
 /** The lowest layer a call missed: the one whose value the source makes up for. */
 function missedLayer(trace: number): MetricLayer | undefined {

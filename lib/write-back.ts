@@ -2,10 +2,9 @@ import { keysOf, writeThroughClient } from "./client-io";
 import type { Instance, Waiter } from "./instance";
 import { STALE, WRITE_FAILED, WRITTEN } from "./native";
 import type { Span, SpanOutcome } from "./observers";
-import { REDIS_FRAME_HEADER_BYTES } from "./protocol/frame";
+import { checkedPayload } from "./payload";
 import { failureError } from "./redis-client";
 import type { RemoteLayer } from "./remote-layer";
-import { isWellFormed, utf8Exceeds } from "./text";
 import { adopt, isThenable } from "./thenable";
 import type { UseCase } from "./use-case";
 
@@ -13,12 +12,6 @@ import type { UseCase } from "./use-case";
 const WRITE_STORED = 0;
 const WRITE_FENCED = 1;
 const WRITE_REJECTED = 2;
-
-/**
- * The most bytes of a payload: what Redis takes as one value, 512 MiB, less what the frame and the envelope add. A server
- * that is sent more closes the connection.
- */
-const MAX_PAYLOAD_BYTES = 512 * 1024 * 1024 - REDIS_FRAME_HEADER_BYTES - 1;
 
 const MS_PER_SECOND = 1_000;
 
@@ -76,30 +69,17 @@ export class WriteBack implements Waiter {
   /** A write under way goes on: its outcome is counted like any other. */
   closed(): void {}
 
-  #dumped(payload: unknown): void {
+  #dumped(dumped: unknown): void {
     const { recorder } = this.#useCase;
     if (recorder.observed) recorder.serialized("dump", (this.#instance.now() - this.#since) / MS_PER_SECOND);
-    if (typeof payload !== "string" && !(payload instanceof Uint8Array)) {
-      this.#dumpFailed(new TypeError("dump() must return a string or a Buffer"));
-      return;
-    }
-    if (typeof payload === "string" ? utf8Exceeds(payload, MAX_PAYLOAD_BYTES) : payload.length > MAX_PAYLOAD_BYTES) {
-      const most = `${MAX_PAYLOAD_BYTES} bytes, the most that Redis keeps under one key`;
-      this.#dumpFailed(new RangeError(`dump() must return at most ${most}, got ${Buffer.byteLength(payload)}`));
-      return;
-    }
-    if (typeof payload === "string" && !isWellFormed(payload)) {
-      // UTF-8 would make U+FFFD of it, and the next caller would get another value than this one.
-      this.#dumpFailed(new TypeError("dump() must return well-formed text, got an unpaired surrogate"));
-      return;
-    }
     try {
+      const payload = checkedPayload(dumped);
       if (recorder.observed) recorder.size(Buffer.byteLength(payload));
       this.#span = recorder.span("write");
       if (this.#span === undefined) this.#send(payload);
       else this.#span.run(() => this.#send(payload));
     } catch (error) {
-      // Something that only looked like a Buffer.
+      // Also something that only looked like a Buffer.
       this.#dumpFailed(error);
     }
   }

@@ -239,11 +239,10 @@ function badUseCaseOptions(base: Record<string, unknown>): BadOption[] {
       "fallbackTimeoutMs",
       notTimeouts.filter(([value]) => value !== null),
     ),
+    ...of("shadowComparator", notFunctions),
     ...of("readTimeoutMs", [[50, "TypeError"]]),
     // Not available in this version.
     ...of("readHedge", [[{ delayMs: 5 }, "TypeError"]]),
-    ...of("shadowComparator", [[() => true, "TypeError"]]),
-    ...of("defaultConfig.shadow.ramp", [[1, "TypeError"]]),
   ];
 }
 

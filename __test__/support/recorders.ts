@@ -23,6 +23,7 @@ const METHODS = [
   "invalidation",
   "coalesced",
   "shadowValidation",
+  "observeShadowValueAge",
   "compression",
   "observeGet",
   "observeFallback",
