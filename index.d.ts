@@ -54,7 +54,8 @@ export declare class DialCache {
   /** What was counted since this instance was made. */
   stats(): DialCacheStats;
   /**
-   * Waits for background writes.
+   * Waits for background writes: of values that calls brought, and of those a shadow validation may still fill Redis
+   * with. Not for comparisons.
    * @param options - `timeoutMs`: how long, in milliseconds. Default 10,000.
    * @returns True when none is pending any more, false when the time was over.
    */
@@ -406,7 +407,10 @@ export interface DialCacheConfig {
   readonly metrics?: DialCacheMetricsAdapter | undefined;
   /** Default `console`; null is silent. */
   readonly logger?: Logger | null | undefined;
-  /** Most shadow comparisons at once. Default 1. Without effect in this version. */
+  /**
+   * Most shadow validations at once; calls beyond that go without, counted as `dropped`. Default 1. One that is over
+   * keeps its place until the source run, read or write it began has settled.
+   */
   readonly shadowMaxInFlight?: number | undefined;
   /** Whether lookups of the in-process layers are timed for `metrics`. Default false. */
   readonly localTimings?: boolean | undefined;
@@ -471,11 +475,11 @@ export interface DialCacheMetricsAdapter {
   observeSize(labels: CacheMetricLabels, bytes: number): void;
   /** A follower that joined a flight. */
   coalesced?(labels: CoalescedMetricLabels): void;
-  /** A finished shadow comparison. Never in this version, like all below. */
+  /** A shadow validation that ended, or that there was no room for. */
   shadowValidation?(labels: ShadowValidationMetricLabels): void;
-  /** Age of the compared Redis value, for a match or a mismatch. */
+  /** Age of the compared Redis value, for a match or a mismatch, when the client tells when it was written. */
   observeShadowValueAge?(labels: ShadowValidationMetricLabels, seconds: number): void;
-  /** A payload that passed the compressor. */
+  /** A payload that passed the compressor. Never in this version, like all below. */
   compression?(labels: CompressionMetricLabels): void;
   /** Time of a compression or decompression. */
   observeCompression?(labels: CompressionOperationMetricLabels, seconds: number): void;
@@ -521,11 +525,18 @@ export interface DialCacheStats {
   };
   /** Deadlines kept here and on the native thread. */
   readonly timers: {
-    /** Deadlines pending now: of reads, of sources, and of flights that linger. */
+    /** Deadlines pending now: of reads, of sources, of flights that linger, and of shadow validations. */
     readonly armed: number;
   };
-  /** Values on their way to Redis. */
+  /** Values on their way to Redis, those included that a shadow validation may still write. */
   readonly pendingWrites: number;
+  /** Shadow validations. */
+  readonly shadow: {
+    /** Those that hold a place: under way, or over and waiting for what they began. */
+    readonly inFlight: number;
+    /** The most at once. */
+    readonly maxInFlight: number;
+  };
   /** Figures of the native Redis client, owned or given; null without one. */
   readonly client: RedisClientStats | null;
 }
@@ -768,11 +779,18 @@ export interface Serializer<T> {
   load(payload: string | Buffer): Awaitable<T>;
 }
 
-/** Background comparison of Redis with the source. Not available in this version. */
+/**
+ * Shadow validation: comparison of Redis with the source in the background, for calls that reach the Redis layer. A hit
+ * that is served is compared with a run of the source for nothing else; when the key is outside `ramp.remote`, Redis is
+ * read unserved, compared with what the call's own source gave, and filled when it held nothing.
+ */
 export interface ShadowConfig {
-  /** Percentage of keys compared, 0 to 100. Default 0, and the only one a `defaultConfig` may have in this version. */
+  /**
+   * Percentage of keys compared, 0 to 100. Default 0. Out of range at run time it is an error of the configuration, and
+   * there is no comparison; nothing else changes.
+   */
   readonly ramp?: number | undefined;
-  /** Whether the values of a mismatch are logged. Default false. */
+  /** Whether a mismatch is logged, with its key and both values, clipped. Default false. */
   readonly logMismatches?: boolean | undefined;
 }
 
@@ -822,7 +840,7 @@ export interface UseCaseStats {
   readonly readTimeouts: number;
   /** Sources given up at their deadline. */
   readonly fallbackTimeouts: number;
-  /** Source runs begun. */
+  /** Source runs begun, without those for a comparison only. */
   readonly sourceCalls: number;
   /** Values meant for Redis. */
   readonly writes: {
@@ -834,6 +852,8 @@ export interface UseCaseStats {
     /** Kept back because the read had failed. */
     readonly skipped: number;
   };
+  /** Shadow validations by outcome; outcomes that never happened are left out. */
+  readonly shadow: Readonly<Partial<Record<ShadowValidationOutcome, number>>>;
 }
 
 /** Any function. */
@@ -864,7 +884,8 @@ export type CachedFn<Fn extends AnyFunction> = (...args: Parameters<Fn>) => Prom
 export type CachedOptions<Fn extends AnyFunction> = UseCaseOptions & {
   /** Picks id and further dimensions from the arguments: everything that can change the result. */
   readonly cacheKey: (...args: Parameters<Fn>) => CacheKeySpec;
-} & SerializerOption<CachedValue<Fn>>;
+} & SerializerOption<CachedValue<Fn>> &
+  ShadowOptions<CachedValue<Fn>>;
 
 /** What a function's result is once awaited. */
 export type CachedValue<Fn extends AnyFunction> = Awaited<ReturnType<Fn>>;
@@ -898,7 +919,8 @@ export type DisabledReason =
 export type GetOrLoadOptions<V> = UseCaseOptions & {
   /** Id and further dimensions: everything that can change the result. */
   readonly key: CacheKeySpec;
-} & SerializerOption<V>;
+} & SerializerOption<V> &
+  ShadowOptions<V>;
 
 /** Further dimensions of a key, by name; an `undefined` one is left out. */
 export type KeyArgs = Readonly<Record<string, KeyScalar>>;
@@ -946,7 +968,22 @@ export type RedisConfig = RedisConfigBase &
       }
   );
 
-/** How a sampled comparison of Redis and source ended. */
+/**
+ * How the shadow validation of a sampled call ended.
+ * - `match`: Redis and source agree.
+ * - `mismatch`: they differ, and Redis, read once more, still held the same bytes.
+ * - `superseded`: they differ, but Redis then held other bytes, or none.
+ * - `filled`: Redis held nothing, and took the source's value.
+ * - `fill_blocked`: it was not filled, because the id had been invalidated.
+ * - `fill_error`: it was not filled, because serializing or writing failed.
+ * - `redis_error`: Redis could not be read in time.
+ * - `source_error`: the source failed or timed out.
+ * - `deserialization_error`: the serializer rejected the payload, which stays as it is.
+ * - `comparison_error`: the comparator threw, or did not return a boolean.
+ * - `confirmation_error`: the values differ, and Redis could not be read once more.
+ * - `timeout`: all that took longer than `fallbackTimeoutMs`.
+ * - `dropped`: `shadowMaxInFlight` were under way, or one of the same key.
+ */
 export type ShadowValidationOutcome =
   | "match"
   | "mismatch"
@@ -974,6 +1011,14 @@ interface RedisConfigBase {
   readonly serializer?: Serializer<unknown> | undefined;
   /** Default `{ thresholdBytes: 4096, level: 3 }`; `false` turns it off. */
   readonly compression?: CompressionConfig | false | undefined;
+}
+
+interface ShadowOptions<V> {
+  /**
+   * Whether a value from Redis and one from the source are equal: synchronous, and free to ignore what may differ. A
+   * throw, or anything but a boolean, is the outcome `comparison_error`. Default `util.isDeepStrictEqual`.
+   */
+  readonly shadowComparator?: ((cached: V, source: V) => boolean) | undefined;
 }
 
 interface UseCaseOptions {

@@ -1,7 +1,10 @@
 // The public API, generated from lib/testing.ts by `npm run types`. Do not edit.
 /// <reference types="node" />
 
-/** Resolves when no Redis request of this thread's native clients is waited for any more. */
+/**
+ * Resolves when no Redis request of this thread's native clients is waited for any more, those of shadow validations
+ * included. They do not keep the process alive, and neither does this promise.
+ */
 export declare function idle(): Promise<void>;
 
 /**

@@ -22,8 +22,10 @@ function events(world: ShadowWorld) {
   return {
     outcomes: world.outcomes(),
     told: world.metrics.of("shadowValidation").map(({ labels }) => labels),
-    ages: world.metrics.of("observeShadowValueAge").map(({ labels, value }) => [labels.outcome, value]),
-    errors: world.metrics.of("error").map(({ labels }) => `${labels.layer} ${labels.error} ${labels.inFallback}`),
+    ages: world.metrics.of("observeShadowValueAge").map(({ labels, value }) => [labels["outcome"], value]),
+    errors: world.metrics
+      .of("error")
+      .map(({ labels }) => `${labels["layer"]} ${labels["error"]} ${labels["inFallback"]}`),
     inFlight: world.inFlight(),
     timers: world.cache.stats().timers.armed,
     warnings: world.log.warnings.length,
@@ -147,11 +149,13 @@ describe("A served hit, compared with a run of the source", () => {
     ["answers a promise that rejects", () => Promise.reject(new Error("no"))],
     [
       "answers a thenable that rejects",
+      // biome-ignore lint/suspicious/noThenProperty: a thenable is what is tested
       () => ({ then: (_: unknown, reject: (error: Error) => void) => reject(new Error("no")) }),
     ],
     [
       "answers something whose then cannot be read",
       () =>
+        // biome-ignore lint/suspicious/noThenProperty: as above
         Object.defineProperty({}, "then", {
           get: () => {
             throw new Error("no");
@@ -418,7 +422,7 @@ describe("What a job does is told with the layer remote_shadow, and nowhere as a
     const observed = ({ metrics }: ShadowWorld) =>
       metrics.events
         .filter(({ method }) => method.startsWith("observe") && method !== "observeFallback")
-        .map(({ method, labels }) => `${method} ${labels.layer} ${labels.operation ?? ""}`.trim());
+        .map(({ method, labels }) => `${method} ${labels["layer"]} ${labels["operation"] ?? ""}`.trim());
     expect(observed(served)).toEqual([
       "observeSerialization remote load",
       "observeGet remote",
