@@ -280,3 +280,25 @@ describe("DialCacheKeyConfig", () => {
     compiles(() => new DialCacheKeyConfig({ ttlSec: { memory: 1 } }));
   });
 });
+
+describe("shadowComparator", () => {
+  const getUser = async (id: string): Promise<User> => ({ id, tags: [], address: null });
+
+  it("compares two values of the function's result, without its promise", () => {
+    compiles(() => cached(getUser, { ...byId, shadowComparator: (cached, source) => cached.id === source.id }));
+    compiles(() => cached(getUser, { ...byId, shadowComparator: (cached: User) => cached.tags.length > 0 }));
+    compiles(() => cached(getUser, { ...byId, shadowComparator: (cached: unknown, source) => cached === source }));
+    compiles(() =>
+      getOrLoad(async () => 1, { ...base, key: "a", shadowComparator: (cached, source) => cached > source }),
+    );
+    // @ts-expect-error: a comparator of something else
+    compiles(() => cached(getUser, { ...byId, shadowComparator: (cached: number) => cached > 1 }));
+  });
+
+  it("is synchronous, and answers with a boolean", () => {
+    // @ts-expect-error: a promise is no answer
+    compiles(() => cached(getUser, { ...byId, shadowComparator: async () => true }));
+    // @ts-expect-error: nor is a number
+    compiles(() => cached(getUser, { ...byId, shadowComparator: () => 1 }));
+  });
+});

@@ -2,6 +2,7 @@ import { DialCache, DialCacheKeyConfig, type DialCacheKeyConfigInit } from "dial
 import { describe, expect, it } from "vitest";
 import type { ReadResult } from "../support/clients";
 import { deferred } from "../support/deferred";
+import { useCaseStats } from "../support/rig";
 import { RAMPED_DOWN, SERVED, type ShadowWorld, shadowWorld, stored, USE_CASE } from "../support/shadow";
 import { failOnUnhandled } from "../support/unhandled";
 
@@ -69,7 +70,7 @@ describe("No job, because the call does not reach the Redis layer", () => {
     await plain("1");
     await world.cache.disable(() => plain("1"));
     expect(await background(world)).toMatchObject({ inFlight: 0, reads: 0 });
-    expect(world.cache.stats().useCases["Plain"]?.shadow).toEqual({});
+    expect(useCaseStats(world.cache, "Plain").shadow).toEqual({});
   });
 
   it("a hit in the process, and one in the request", async () => {
@@ -310,7 +311,7 @@ describe("One job a key, and as many as shadowMaxInFlight", () => {
     await Promise.all([world.load("1"), world.cache.enable(() => other())]);
     await world.settle();
     expect(world.outcomes()).toEqual({ match: 1 });
-    expect(world.cache.stats().useCases["Other"]?.shadow).toEqual({ match: 1 });
+    expect(useCaseStats(world.cache, "Other").shadow).toEqual({ match: 1 });
   });
 
   it("getOrLoad() is shadowed like a registered function", async () => {
@@ -327,6 +328,6 @@ describe("One job a key, and as many as shadowMaxInFlight", () => {
     );
     await world.settle();
     expect([value, runs]).toEqual([1, 1]);
-    expect(world.cache.stats().useCases["Inline"]?.shadow).toEqual({ mismatch: 1 });
+    expect(useCaseStats(world.cache, "Inline").shadow).toEqual({ mismatch: 1 });
   });
 });

@@ -12,6 +12,7 @@ import { type ReadResult, ScriptedClient } from "../support/clients";
 import { deferred, never } from "../support/deferred";
 import { turns, until } from "../support/real-time";
 import { hostileMetrics } from "../support/recorders";
+import { useCaseStats } from "../support/rig";
 import { RAMPED_DOWN, SERVED, shadowWorld, stored, USE_CASE } from "../support/shadow";
 import { failOnUnhandled } from "../support/unhandled";
 
@@ -369,7 +370,7 @@ describe("Whatever fails, nothing goes unhandled, and callers get their values",
         if (result.status === "rejected") expect(String(result.reason)).toBe("Error: source");
       }
       await until("all jobs end", () => cache.stats().shadow.inFlight === 0);
-      const outcomes = { ...cache.stats().useCases["A"]?.shadow, ...cache.stats().useCases["B"]?.shadow };
+      const outcomes = { ...useCaseStats(cache, "A").shadow, ...useCaseStats(cache, "B").shadow };
       expect(Object.keys(outcomes).length).toBeGreaterThan(3);
       await turns(3);
     }
@@ -408,9 +409,9 @@ describe("In real time", () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     await cache.enable(() => load("1"));
-    await until("the match", () => cache.stats().useCases["Real"]?.shadow.match === 1);
+    await until("the match", () => useCaseStats(cache, "Real").shadow.match === 1);
     await cache.enable(() => load("2"));
-    await until("the timeout", () => cache.stats().useCases["Real"]?.shadow.timeout === 1);
+    await until("the timeout", () => useCaseStats(cache, "Real").shadow.timeout === 1);
     expect(cache.stats().shadow.inFlight).toBe(1);
   });
 });

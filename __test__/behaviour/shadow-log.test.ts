@@ -10,6 +10,12 @@ const LOGGED = new DialCacheKeyConfig({ ttlSec: { remote: 60 }, shadow: { ramp: 
 const MARK = "...[clipped]";
 const KIB = 1_024;
 
+interface Details {
+  readonly cacheKey: string;
+  readonly cached: string | null;
+  readonly source: string | null;
+}
+
 /** The line of a mismatch between what Redis holds and what the source gives. */
 async function logged(cached: unknown, source: unknown, id = "1", options: ShadowOptions = {}) {
   const reply = typeof cached === "function" ? "" : stored(cached);
@@ -26,7 +32,7 @@ async function logged(cached: unknown, source: unknown, id = "1", options: Shado
   expect(world.outcomes()).toEqual({ mismatch: 1 });
   expect(world.log.lines).toHaveLength(1);
   const [line] = world.log.lines as [LogLine];
-  const [message, details] = line.args as [string, Record<string, string | null>];
+  const [message, details] = line.args as [string, Details];
   return { message, details };
 }
 
@@ -71,7 +77,7 @@ describe("The log of a mismatch", () => {
   ])("cuts values of %s to 8 KiB, at a character's border, mark included", async (_title, bytes, char) => {
     const text = char.repeat(9 * KIB);
     const { details } = await logged(text, `${text}!`);
-    for (const value of [details["cached"], details["source"]] as string[]) {
+    for (const value of [details.cached, details.source] as string[]) {
       expect(value.endsWith(MARK)).toBe(true);
       expect(Buffer.byteLength(value)).toBeLessThanOrEqual(8 * KIB);
       expect(Buffer.byteLength(value)).toBeGreaterThan(8 * KIB - bytes);
@@ -83,15 +89,15 @@ describe("The log of a mismatch", () => {
   it("leaves a value of exactly 8 KiB whole, and cuts one of a byte more", async () => {
     const fits = "a".repeat(8 * KIB - 2);
     const { details } = await logged(fits, `${fits}b`);
-    expect(details["cached"]).toBe(JSON.stringify(fits));
-    expect(details["source"]).toBe(`"${"a".repeat(8 * KIB - 1 - MARK.length)}${MARK}`);
+    expect(details.cached).toBe(JSON.stringify(fits));
+    expect(details.source).toBe(`"${"a".repeat(8 * KIB - 1 - MARK.length)}${MARK}`);
     const wide = "é".repeat(4 * KIB - 1);
-    expect((await logged(wide, "")).details["cached"]).toBe(JSON.stringify(wide));
+    expect((await logged(wide, "")).details.cached).toBe(JSON.stringify(wide));
   });
 
   it("cuts the key to 2 KiB", async () => {
     const { details } = await logged(1, 2, "x".repeat(5_000));
-    const key = details["cacheKey"] as string;
+    const key = details.cacheKey;
     expect(Buffer.byteLength(key)).toBe(2 * KIB);
     expect(key.startsWith("urn:user_id:xxx") && key.endsWith(MARK)).toBe(true);
   });
@@ -103,8 +109,8 @@ describe("The log of a mismatch", () => {
     [
       "a circle",
       () => {
-        const circle: Record<string, unknown> = {};
-        circle["self"] = circle;
+        const circle: unknown[] = [];
+        circle.push(circle);
         return circle;
       },
     ],

@@ -2,6 +2,7 @@ import { RedisReadTimeoutError } from "dialcache-native";
 import { describe, expect, it, vi } from "vitest";
 import type { ReadResult } from "../support/clients";
 import { deferred, never } from "../support/deferred";
+import { useCaseStats } from "../support/rig";
 import { RAMPED_DOWN, type ShadowOptions, type ShadowWorld, shadowWorld, stored } from "../support/shadow";
 import { failOnUnhandled } from "../support/unhandled";
 
@@ -22,10 +23,10 @@ function events(world: ShadowWorld) {
   return {
     outcomes: world.outcomes(),
     told: world.metrics.of("shadowValidation").map(({ labels }) => labels),
-    ages: world.metrics.of("observeShadowValueAge").map(({ labels, value }) => [labels["outcome"], value]),
+    ages: world.metrics.of("observeShadowValueAge").map(({ labels: { outcome }, value }) => [outcome, value]),
     errors: world.metrics
       .of("error")
-      .map(({ labels }) => `${labels["layer"]} ${labels["error"]} ${labels["inFallback"]}`),
+      .map(({ labels: { layer, error, inFallback } }) => `${layer} ${error} ${inFallback}`),
     inFlight: world.inFlight(),
     timers: world.cache.stats().timers.armed,
     warnings: world.log.warnings.length,
@@ -422,7 +423,7 @@ describe("What a job does is told with the layer remote_shadow, and nowhere as a
     const observed = ({ metrics }: ShadowWorld) =>
       metrics.events
         .filter(({ method }) => method.startsWith("observe") && method !== "observeFallback")
-        .map(({ method, labels }) => `${method} ${labels["layer"]} ${labels["operation"] ?? ""}`.trim());
+        .map(({ method, labels: { layer, operation } }) => `${method} ${layer} ${operation ?? ""}`.trim());
     expect(observed(served)).toEqual([
       "observeSerialization remote load",
       "observeGet remote",
@@ -434,9 +435,9 @@ describe("What a job does is told with the layer remote_shadow, and nowhere as a
       "observeSize remote_shadow",
       "observeGet remote_shadow",
     ]);
-    const counted = served.cache.stats().useCases["GetUser"];
+    const counted = useCaseStats(served.cache, "GetUser");
     expect(counted).toMatchObject({ sourceCalls: 0, requests: { remote: 1 }, hits: { remote: 1 } });
-    expect(filled.cache.stats().useCases["GetUser"]).toMatchObject({
+    expect(useCaseStats(filled.cache, "GetUser")).toMatchObject({
       sourceCalls: 1,
       requests: { remote: 0 },
       writes: { ok: 0, skipped: 0 },

@@ -16,7 +16,7 @@ import { runScript } from "../support/child";
 import { turns, until } from "../support/real-time";
 import { recordMetrics } from "../support/recorders";
 import { type RedisServer, startRedis } from "../support/redis-server";
-import { JSON_SERIALIZER } from "../support/rig";
+import { JSON_SERIALIZER, useCaseStats } from "../support/rig";
 import { RAMPED_DOWN, SERVED } from "../support/shadow";
 import { failOnUnhandled } from "../support/unhandled";
 
@@ -83,7 +83,7 @@ describe.each(KINDS)("Redis itself, $name", (kind) => {
     return () => cache.enable(() => load("1"));
   }
 
-  const outcomes = (cache: DialCache) => cache.stats().useCases["GetUser"]?.shadow;
+  const outcomes = (cache: DialCache) => useCaseStats(cache, "GetUser").shadow;
   const jobsEnded = (cache: DialCache) =>
     until("the jobs end", () => cache.stats().shadow.inFlight === 0 && Object.keys(outcomes(cache) ?? {}).length > 0);
 
@@ -113,7 +113,7 @@ describe.each(KINDS)("Redis itself, $name", (kind) => {
       );
       await jobsEnded(serving);
       expect(outcomes(serving)).toEqual({ match: 1 });
-      expect(serving.stats().useCases["GetUser"]).toMatchObject({ hits: { remote: 1 }, sourceCalls: 0 });
+      expect(useCaseStats(serving, "GetUser")).toMatchObject({ hits: { remote: 1 }, sourceCalls: 0 });
       const ages = metrics.of("observeShadowValueAge").map(({ value: age }) => age as number);
       expect(ages).toHaveLength(kind.name === "native client" ? 2 : ages.length);
       for (const age of ages) {
@@ -287,6 +287,6 @@ describe("The process does not stay for it", () => {
     server.thaw();
     await waiting;
     expect(await cache.drain()).toBe(true);
-    expect(cache.stats().useCases["Idle"]?.shadow).toEqual({ filled: 1 });
+    expect(useCaseStats(cache, "Idle").shadow).toEqual({ filled: 1 });
   });
 });

@@ -1,7 +1,5 @@
 //! Shadow jobs as JavaScript runs them. Rare enough for ordinary methods and objects.
 
-#![expect(clippy::needless_pass_by_value, reason = "the macro hands arguments over by value")]
-
 use napi::bindgen_prelude::{Buffer, Either};
 use napi_derive::napi;
 

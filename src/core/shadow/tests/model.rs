@@ -1,6 +1,6 @@
 //! Random histories of several jobs against what must hold of each, whatever happens.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use proptest::prelude::*;
 
@@ -54,6 +54,10 @@ fn endings(work: Next) -> &'static [Told] {
 
 /// What happened to one job, as far as the rules speak of it.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the story is told by what happened, not by a state machine"
+)]
 struct Story {
     id: ShadowId,
     key: usize,
@@ -278,9 +282,9 @@ proptest! {
         }
         prop_assert!(world.shadows.is_empty());
         prop_assert_eq!(world.shadows.next_due(), None);
-        let mut ids = HashMap::new();
+        let mut ids = HashSet::new();
         for story in &world.stories {
-            prop_assert!(ids.insert(story.id, ()).is_none(), "a number twice");
+            prop_assert!(ids.insert(story.id), "a number twice");
         }
     }
 }
