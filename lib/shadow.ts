@@ -1,26 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
-import { type ClientRead, READ_FAILED, READ_MISS, startClientRead, writeThroughClient } from "./client-io";
+import type { ClientRead } from "./client-io";
 import { DialCacheClosedError, RedisReadTimeoutError } from "./errors";
-import { expectCall, nextCall } from "./hub";
 import type { Instance } from "./instance";
 import type { MetricErrorKind, ShadowValidationOutcome } from "./metrics";
-import {
-  FAILED,
-  LOAD,
-  MISS,
-  SHADOW_DROPPED,
-  SHADOW_OUTCOMES,
-  ShadowEvent,
-  type ShadowFacts,
-  ShadowNext,
-  WRITE_FAILED,
-  WRITTEN,
-} from "./native";
+import { SHADOW_DROPPED, SHADOW_OUTCOMES, ShadowEvent, type ShadowFacts, ShadowNext } from "./native";
 import { checkedPayload, copyOf, samePayload } from "./payload";
 import type { Call } from "./plain-call";
 import type { RedisCachePayload } from "./redis-types";
 import type { RemoteLayer } from "./remote-layer";
 import type { Serializer } from "./serializer";
+import { type Found, type Requester, readForShadow, writeForShadow } from "./shadow-io";
 import { clippedJson, clippedKey } from "./shadow-log";
 import { stackless } from "./stackless";
 import { adopt, isThenable } from "./thenable";
@@ -34,9 +23,6 @@ const ERRORS: Readonly<Partial<Record<ShadowValidationOutcome, MetricErrorKind>>
   confirmation_error: "cache_read",
   deserialization_error: "serialization_load",
 };
-
-/** What Redis held: null for nothing. */
-type Found = { readonly payload: RedisCachePayload; readonly createdAtMs: number | undefined } | null;
 
 /** A hit whose value goes to a caller. */
 export interface ServedHit {
@@ -83,7 +69,7 @@ export class ShadowJob {
   readonly #useCase: UseCase;
   readonly #remote: RemoteLayer;
   readonly #number: number;
-  readonly #facts: ShadowFacts;
+  #facts: ShadowFacts | undefined;
   #due!: () => void;
   #closed!: () => void;
 
@@ -107,7 +93,6 @@ export class ShadowJob {
     this.#useCase = useCase;
     this.#remote = remote;
     this.#number = number;
-    this.#facts = useCase.instance.engine.shadowFacts(number) as ShadowFacts;
     this.#call = hit?.call;
     this.#payload = hit?.payload;
     this.#createdAtMs = hit?.createdAtMs;
@@ -187,9 +172,7 @@ export class ShadowJob {
         void this.#dump();
         break;
       case ShadowNext.Fill:
-        this.#writing = true;
-        if (this.#remote.native) this.#writeNatively();
-        else this.#writeThroughClient();
+        void this.#fill();
         break;
       default:
         if (next >= ShadowNext.Done) this.#over(SHADOW_OUTCOMES[next - ShadowNext.Done] as ShadowValidationOutcome);
@@ -217,38 +200,9 @@ export class ShadowJob {
       if (recorder.observed) recorder.got("remote_shadow", this.#secondsSince(since));
       settled(found);
     };
-    if (this.#remote.native) this.#readNatively(over);
-    else this.#readThroughClient(over);
-  }
-
-  #readNatively(over: (found: Found | undefined) => void): void {
-    const call = nextCall();
-    new Promise<readonly [reply: number, value: unknown]>((resolve) => {
-      const failure = this.#instance.engine.readShadow(this.#number, call);
-      expectCall(call, failure, (reply, value) => resolve([reply, value]), FAILED);
-    }).then(([reply, value]) => {
-      if (reply === LOAD) {
-        const [payload, createdAtMs] = value as [RedisCachePayload, number];
-        over({ payload, createdAtMs });
-      } else over(reply === MISS ? null : undefined);
-    });
-  }
-
-  #readThroughClient(over: (found: Found | undefined) => void): void {
-    const { valueKey, watermarkKey } = this.#facts;
-    const request = watermarkKey === undefined ? { valueKey } : { valueKey, watermarkKey };
-    let heard = false;
-    const read = startClientRead(this.#remote.client, request, this.#useCase.readTimeoutMs, (result, value) => {
-      heard = true;
-      if (result === READ_FAILED) over(undefined);
-      else if (result === READ_MISS) over(null);
-      else over({ payload: value as RedisCachePayload, createdAtMs: read.createdAtMs });
-    });
-    this.#clientRead = read;
     // One that was given up keeps its place until the client has done with it.
-    read.ended.then(() => {
-      if (!heard) this.#tell(ShadowEvent.ReadFailed);
-    });
+    const gone = (): void => this.#tell(ShadowEvent.ReadFailed);
+    this.#clientRead = readForShadow(this.#requester(), over, gone);
   }
 
   #gotFirst(found: Found | undefined): void {
@@ -299,7 +253,7 @@ export class ShadowJob {
       // Clocks of two machines: a negative age is none.
       this.#ageSeconds = Math.max(0, this.#instance.wallNow() - this.#createdAtMs) / MS_PER_SECOND;
     }
-    if (event === ShadowEvent.Different && this.#facts.logMismatches) {
+    if (event === ShadowEvent.Different && this.#about().logMismatches) {
       this.#differing = { cached: clippedJson(cached), source: clippedJson(source) };
     }
     this.#tell(event);
@@ -321,27 +275,9 @@ export class ShadowJob {
     this.#tell(this.#dumped === undefined ? ShadowEvent.DumpFailed : ShadowEvent.Dumped);
   }
 
-  #writeNatively(): void {
-    const { engine } = this.#instance;
-    const call = nextCall();
-    new Promise<readonly [reply: number, value: unknown]>((resolve) => {
-      const payload = this.#dumped as string | Buffer;
-      const failure = engine.writeShadow(this.#number, call, payload, this.#instance.wallNow());
-      expectCall(call, failure, (reply, value) => resolve([reply, value]), WRITE_FAILED);
-    }).then(([reply, value]) => this.#written(reply === WRITTEN ? (value as boolean) : undefined));
-  }
-
-  #writeThroughClient(): void {
-    const { valueKey, watermarkKey, ttlMs } = this.#facts;
-    const request = { ...(watermarkKey === undefined ? { valueKey } : { valueKey, watermarkKey }), cacheTtlMs: ttlMs };
-    writeThroughClient(this.#remote, request, this.#dumped as string | Uint8Array).then(
-      (stored) => this.#written(stored),
-      () => this.#written(undefined),
-    );
-  }
-
-  /** @param stored - Undefined for a failure. */
-  #written(stored: boolean | undefined): void {
+  async #fill(): Promise<void> {
+    this.#writing = true;
+    const stored = await writeForShadow(this.#requester(), this.#dumped as string | Uint8Array);
     if (stored === undefined) this.#tell(ShadowEvent.FillFailed);
     else this.#tell(stored ? ShadowEvent.Stored : ShadowEvent.Fenced);
     this.#fillOver();
@@ -363,7 +299,7 @@ export class ShadowJob {
     const compared = outcome === "match" || outcome === "mismatch";
     recorder.shadowed(outcome, compared ? this.#ageSeconds : undefined);
     if (outcome === "mismatch" && this.#differing !== undefined) {
-      recorder.mismatched({ cacheKey: clippedKey(this.#facts.logicalKey), ...this.#differing });
+      recorder.mismatched({ cacheKey: clippedKey(this.#about().logicalKey), ...this.#differing });
     }
   }
 
@@ -392,6 +328,16 @@ export class ShadowJob {
     this.#release();
     recorder.error("remote_shadow", "unknown");
     recorder.warn("a bug ended a shadow validation; please report it", bug);
+  }
+
+  /** Asked for no earlier than needed: not while the caller waits, but before the engine has forgotten the job. */
+  #about(): ShadowFacts {
+    this.#facts ??= this.#instance.engine.shadowFacts(this.#number) as ShadowFacts;
+    return this.#facts;
+  }
+
+  #requester(): Requester {
+    return { useCase: this.#useCase, remote: this.#remote, number: this.#number, facts: this.#about() };
   }
 
   #secondsSince(since: number): number {

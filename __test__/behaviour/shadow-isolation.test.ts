@@ -370,8 +370,10 @@ describe("Whatever fails, nothing goes unhandled, and callers get their values",
         if (result.status === "rejected") expect(String(result.reason)).toBe("Error: source");
       }
       await until("all jobs end", () => cache.stats().shadow.inFlight === 0);
-      const outcomes = { ...useCaseStats(cache, "A").shadow, ...useCaseStats(cache, "B").shadow };
-      expect(Object.keys(outcomes).length).toBeGreaterThan(3);
+      // The others depend on who was first.
+      expect(useCaseStats(cache, "B").shadow.source_error).toBeGreaterThan(0);
+      const ended = [useCaseStats(cache, "A"), useCaseStats(cache, "B")].flatMap(({ shadow }) => Object.values(shadow));
+      expect(ended.reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(30);
       await turns(3);
     }
   });

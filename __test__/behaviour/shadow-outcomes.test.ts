@@ -1,4 +1,6 @@
 import { RedisReadTimeoutError } from "dialcache-native";
+import { createPrometheusDialCacheMetrics } from "dialcache-native/prometheus";
+import { Registry } from "prom-client";
 import { describe, expect, it, vi } from "vitest";
 import type { ReadResult } from "../support/clients";
 import { deferred, never } from "../support/deferred";
@@ -442,5 +444,16 @@ describe("What a job does is told with the layer remote_shadow, and nowhere as a
       requests: { remote: 0 },
       writes: { ok: 0, skipped: 0 },
     });
+  });
+
+  it("outcomes are counted for adapters that read the counters themselves, and ages are observed", async () => {
+    const registry = new Registry();
+    const metrics = createPrometheusDialCacheMetrics({ registry });
+    const world = shadowWorld({ replies: [stored(OLD, WALL - 3_000)], instance: { metrics } });
+    world.source.mockResolvedValue(OLD);
+    await afterOneCall(world);
+    const scraped = await registry.metrics();
+    expect(scraped).toMatch(/dialcache_shadow_validation_counter\{[^}]*outcome="match"[^}]*\} 1\n/);
+    expect(scraped).toMatch(/dialcache_shadow_value_age_histogram_sum\{[^}]*outcome="match"[^}]*\} 3\n/);
   });
 });

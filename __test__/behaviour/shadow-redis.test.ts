@@ -183,6 +183,16 @@ describe.each(KINDS)("Redis itself, $name", (kind) => {
     expect(outcomes(second)).toEqual({ superseded: 1 });
   });
 
+  it("fill_error: something that only looks like a Buffer", async () => {
+    const { make } = await world({ metrics: undefined });
+    const cache = make();
+    const serializer = { dump: () => Object.create(Uint8Array.prototype) as never, load: () => 1 };
+    expect(await loader(cache, () => 1, { defaultConfig: RAMPED_DOWN, serializer })()).toBe(1);
+    await jobsEnded(cache);
+    expect(outcomes(cache)).toEqual({ fill_error: 1 });
+    expect(await cache.drain({ timeoutMs: 0 })).toBe(true);
+  });
+
   it("redis_error: a frozen server, whose reply is waited for no longer than the read deadline", async () => {
     const { make } = await world({}, 30);
     const cache = make();
