@@ -93,7 +93,7 @@ describe("A served hit, compared with a run of the source", () => {
     ["the same bytes as a Buffer", Buffer.from(JSON.stringify(OLD))],
     ["nothing", null],
   ])("superseded: they differ, and Redis then holds %s", async (_title, again) => {
-    const world = served([stored(OLD), again]);
+    const world = served([stored(OLD, WALL - 1_000), again]);
     world.source.mockResolvedValue(NEW);
     expect(await afterOneCall(world)).toEqual(OLD);
     expect(events(world)).toEqual(ended("superseded"));
