@@ -3,12 +3,44 @@
 
 import { EventEmitter } from "node:events";
 
+/** No endpoint of a source could be called: the breaker of each is open. Rejects the call. */
+export declare class BreakerOpenError extends DialCacheError {
+  /** Name of the source. */
+  readonly source: string;
+  readonly code = "DIALCACHE_BREAKER_OPEN";
+  /** HTTP status a web framework may answer with. */
+  readonly status = 503;
+  constructor(
+    /** Name of the source. */
+    source: string,
+    options?: ErrorOptions,
+  );
+}
+
 /** Stores bytes as they are, without a copy. */
 export declare class BufferSerializer implements Serializer<PlainBuffer> {
   /** @throws TypeError for anything but a Buffer or Uint8Array. */
   dump(value: Uint8Array): PlainBuffer;
   /** @throws TypeError for a text payload. */
   load(payload: string | Buffer): PlainBuffer;
+}
+
+/** An operation's time was up: of a {@link Deadline}'s step, or of a source's call. Rejects the step or the call. */
+export declare class DeadlineExceededError extends DialCacheError {
+  /** What the operation was given, in milliseconds: for all of its steps together. */
+  readonly timeoutMs: number;
+  /** Step that was under way or could not begin, a source's name for its calls; undefined when there was none. */
+  readonly step: string | undefined;
+  readonly code = "DIALCACHE_DEADLINE_EXCEEDED";
+  /** HTTP status a web framework may answer with. */
+  readonly status = 504;
+  constructor(
+    /** What the operation was given, in milliseconds: for all of its steps together. */
+    timeoutMs: number,
+    /** Step that was under way or could not begin, a source's name for its calls; undefined when there was none. */
+    step: string | undefined,
+    options?: ErrorOptions,
+  );
 }
 
 /**
@@ -215,6 +247,32 @@ export declare class FallbackTimeoutError extends DialCacheError {
   );
 }
 
+/** Reason of the signal of an attempt that is not needed any more: another one was faster. Never rejects a call. */
+export declare class HedgeLostError extends DialCacheError {
+  readonly code = "DIALCACHE_HEDGE_LOST";
+  constructor(message?: string, options?: ErrorOptions);
+}
+
+/** An endpoint of an `httpSource()` answered with one of `failOnStatuses`. Its body was not read. */
+export declare class HttpStatusError extends DialCacheError {
+  /** Name of the source. */
+  readonly source: string;
+  /** Place of the endpoint among the source's, from 0. */
+  readonly endpoint: number;
+  /** Status of the answer. */
+  readonly status: number;
+  readonly code = "DIALCACHE_HTTP_STATUS";
+  constructor(
+    /** Name of the source. */
+    source: string,
+    /** Place of the endpoint among the source's, from 0. */
+    endpoint: number,
+    /** Status of the answer. */
+    status: number,
+    options?: ErrorOptions,
+  );
+}
+
 /**
  * The default serializer: JSON, plus a top-level `undefined`. `T` is the caller's word: syntax is checked, not shape.
  * As everywhere in JSON, `NaN` and infinities become `null`.
@@ -286,6 +344,25 @@ export declare class RedisReadTimeoutError extends DialCacheError {
     timeoutMs: number,
     options?: ErrorOptions,
   );
+}
+
+/**
+ * Several attempts of a source's call failed. `errors` holds the error of each, in the order of the attempts, and `cause`
+ * is the first attempt's. An AggregateError, and a {@link DialCacheError} to `instanceof`.
+ */
+export declare class SourceAttemptsError extends AggregateError {
+  /** Name of the source. */
+  readonly source: string;
+  /** Stable identifier of the kind of error. */
+  readonly code = "DIALCACHE_SOURCE_ATTEMPTS";
+  constructor(
+    errors: Iterable<unknown>,
+    /** Name of the source. */
+    source: string,
+    options?: ErrorOptions,
+  );
+  /** Name, code, message and source; neither the stack nor the attempts' errors, which may hold anything. */
+  toJSON(): Record<string, unknown>;
 }
 
 /** Stores strings as they are. */

@@ -8,7 +8,7 @@ async function secondCopy(): Promise<typeof errors> {
   return await import("../lib/errors");
 }
 
-const instances: [string, string, errors.DialCacheError][] = [
+const instances: [string, string, errors.DialCacheError | errors.SourceAttemptsError][] = [
   ["DialCacheError", "DIALCACHE_ERROR", new errors.DialCacheError("m")],
   ["RedisReadTimeoutError", "DIALCACHE_REDIS_READ_TIMEOUT", new errors.RedisReadTimeoutError("GetUser", 50)],
   ["FallbackTimeoutError", "DIALCACHE_FALLBACK_TIMEOUT", new errors.FallbackTimeoutError("GetUser", 2000)],
@@ -33,6 +33,11 @@ const instances: [string, string, errors.DialCacheError][] = [
   ],
   ["DialCacheRedisError", "DIALCACHE_REDIS", new errors.DialCacheRedisError("connect", "m")],
   ["DialCacheClosedError", "DIALCACHE_CLOSED", new errors.DialCacheClosedError()],
+  ["DeadlineExceededError", "DIALCACHE_DEADLINE_EXCEEDED", new errors.DeadlineExceededError(2000, "charge")],
+  ["HedgeLostError", "DIALCACHE_HEDGE_LOST", new errors.HedgeLostError()],
+  ["BreakerOpenError", "DIALCACHE_BREAKER_OPEN", new errors.BreakerOpenError("users")],
+  ["HttpStatusError", "DIALCACHE_HTTP_STATUS", new errors.HttpStatusError("users", 1, 503)],
+  ["SourceAttemptsError", "DIALCACHE_SOURCE_ATTEMPTS", new errors.SourceAttemptsError([new Error("a")], "users")],
 ];
 
 type ErrorClass = abstract new (...args: never[]) => errors.DialCacheError;
@@ -66,7 +71,7 @@ describe("every error class", () => {
     for (const [other] of instances) {
       expect(error instanceof copied[other]!, other).toBe(other === name || other === "DialCacheError");
     }
-    const foreign: unknown = new (copied[name] as unknown as new (...args: unknown[]) => Error)("a", 1);
+    const foreign: unknown = new (copied[name] as unknown as new (...args: unknown[]) => Error)("a", "b", 1);
     expect(foreign instanceof classes[name]!).toBe(true);
     expect(foreign instanceof errors.DialCacheError).toBe(true);
   });
@@ -126,6 +131,31 @@ describe("fields", () => {
     const fallback = new errors.FallbackTimeoutError("GetUser", 2000);
     expect(fallback).toMatchObject({ useCase: "GetUser", timeoutMs: 2000, status: 504 });
     expect(JSON.parse(JSON.stringify(fallback))).toMatchObject({ useCase: "GetUser", timeoutMs: 2000, status: 504 });
+  });
+
+  it("of a deadline are what was given, the step, and an HTTP status", () => {
+    const error = new errors.DeadlineExceededError(2000, "charge");
+    expect(error).toMatchObject({ timeoutMs: 2000, step: "charge", status: 504 });
+    expect(error.message).toBe('Deadline of 2000 ms was exceeded during step "charge"');
+    expect(new errors.DeadlineExceededError(5, undefined).message).toBe("Deadline of 5 ms was exceeded");
+  });
+
+  it("of a source's failures are its name, and the endpoint and status of an answer", () => {
+    expect(new errors.BreakerOpenError("users")).toMatchObject({ source: "users", status: 503 });
+    const status = new errors.HttpStatusError("users", 1, 502);
+    expect(status).toMatchObject({ source: "users", endpoint: 1, status: 502 });
+  });
+
+  it("of failed attempts are all their errors, the first one's as cause, and neither in JSON", () => {
+    const first = new Error("secret");
+    const all = [first, "second", undefined];
+    const error = new errors.SourceAttemptsError(all, "users");
+    expect(error).toBeInstanceOf(AggregateError);
+    expect(error.errors).toEqual(all);
+    expect(error.errors[0]).toBe(first);
+    expect(error.cause).toBe(first);
+    expect(error.message).toBe('All 3 attempts of source "users" failed');
+    expect(JSON.stringify(error)).not.toContain("secret");
   });
 
   it("of a native client's failure are its kind", () => {

@@ -140,6 +140,89 @@ export class DialCacheClosedError extends DialCacheError {
   }
 }
 
+/** An operation's time was up: of a {@link Deadline}'s step, or of a source's call. Rejects the step or the call. */
+export class DeadlineExceededError extends DialCacheError {
+  override readonly code = "DIALCACHE_DEADLINE_EXCEEDED";
+  /** HTTP status a web framework may answer with. */
+  readonly status = 504;
+
+  constructor(
+    /** What the operation was given, in milliseconds: for all of its steps together. */
+    readonly timeoutMs: number,
+    /** Step that was under way or could not begin, a source's name for its calls; undefined when there was none. */
+    readonly step: string | undefined,
+    options?: ErrorOptions,
+  ) {
+    const during = step === undefined ? "" : ` during step ${JSON.stringify(step)}`;
+    super(`Deadline of ${timeoutMs} ms was exceeded${during}`, options);
+  }
+}
+
+/** Reason of the signal of an attempt that is not needed any more: another one was faster. Never rejects a call. */
+export class HedgeLostError extends DialCacheError {
+  override readonly code = "DIALCACHE_HEDGE_LOST";
+
+  constructor(message = "Another attempt brought the result", options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+/** No endpoint of a source could be called: the breaker of each is open. Rejects the call. */
+export class BreakerOpenError extends DialCacheError {
+  override readonly code = "DIALCACHE_BREAKER_OPEN";
+  /** HTTP status a web framework may answer with. */
+  readonly status = 503;
+
+  constructor(
+    /** Name of the source. */
+    readonly source: string,
+    options?: ErrorOptions,
+  ) {
+    super(`Breaker of source ${JSON.stringify(source)} is open`, options);
+  }
+}
+
+/** An endpoint of an `httpSource()` answered with one of `failOnStatuses`. Its body was not read. */
+export class HttpStatusError extends DialCacheError {
+  override readonly code = "DIALCACHE_HTTP_STATUS";
+
+  constructor(
+    /** Name of the source. */
+    readonly source: string,
+    /** Place of the endpoint among the source's, from 0. */
+    readonly endpoint: number,
+    /** Status of the answer. */
+    readonly status: number,
+    options?: ErrorOptions,
+  ) {
+    super(`Endpoint ${endpoint} of source ${JSON.stringify(source)} answered with status ${status}`, options);
+  }
+}
+
+/**
+ * Several attempts of a source's call failed. `errors` holds the error of each, in the order of the attempts, and `cause`
+ * is the first attempt's. An AggregateError, and a {@link DialCacheError} to `instanceof`.
+ */
+export class SourceAttemptsError extends AggregateError {
+  /** Stable identifier of the kind of error. */
+  readonly code = "DIALCACHE_SOURCE_ATTEMPTS";
+
+  constructor(
+    errors: Iterable<unknown>,
+    /** Name of the source. */
+    readonly source: string,
+    options?: ErrorOptions,
+  ) {
+    const all = [...errors];
+    super(all, `All ${all.length} attempts of source ${JSON.stringify(source)} failed`, { cause: all[0], ...options });
+  }
+
+  /** Name, code, message and source; neither the stack nor the attempts' errors, which may hold anything. */
+  toJSON(): Record<string, unknown> {
+    return Object.assign<Record<string, unknown>, this>({ name: this.name, message: this.message }, this);
+  }
+}
+
 function hasInstance(this: object, value: unknown): boolean {
   const brand = brands.get(this);
   if (brand === undefined) return Function.prototype[Symbol.hasInstance].call(this as never, value);
@@ -147,7 +230,9 @@ function hasInstance(this: object, value: unknown): boolean {
 }
 
 // Inherited by the other classes and by a user's: `this` is whatever stands on the right of instanceof.
-Object.defineProperty(DialCacheError, Symbol.hasInstance, { value: hasInstance });
+for (const root of [DialCacheError, SourceAttemptsError]) {
+  Object.defineProperty(root, Symbol.hasInstance, { value: hasInstance });
+}
 
 const classes = {
   DialCacheError,
@@ -162,6 +247,11 @@ const classes = {
   DialCacheRedisPlaceholderLostError,
   DialCacheRedisError,
   DialCacheClosedError,
+  DeadlineExceededError,
+  HedgeLostError,
+  BreakerOpenError,
+  HttpStatusError,
+  SourceAttemptsError,
 };
 
 for (const [name, errorClass] of Object.entries(classes)) {
@@ -171,3 +261,6 @@ for (const [name, errorClass] of Object.entries(classes)) {
   // On the prototype and spelled out: a bundler may rename the class, and an own field would clutter every log line.
   Object.defineProperty(errorClass.prototype, "name", { value: name, writable: true, configurable: true });
 }
+
+// It has another base already: as a DialCacheError it is known by the brand alone.
+Object.defineProperty(SourceAttemptsError.prototype, brands.get(DialCacheError) as symbol, { value: true });
