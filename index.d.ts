@@ -552,6 +552,8 @@ export interface DialCacheMetricsAdapter {
   observeSize(labels: CacheMetricLabels, bytes: number): void;
   /** A follower that joined a flight. */
   coalesced?(labels: CoalescedMetricLabels): void;
+  /** A read that was hedged, or that the budget did not let be. */
+  readHedge?(labels: ReadHedgeMetricLabels): void;
   /** A shadow validation that ended, or that there was no room for. */
   shadowValidation?(labels: ShadowValidationMetricLabels): void;
   /** Age of the compared Redis value, for a match or a mismatch, when the client tells when it was written. */
@@ -693,6 +695,31 @@ export interface ProcessCoalescingState {
   readonly activeFollowers: number;
   /** Age of the oldest, in milliseconds; null when there is none. */
   readonly oldestLeaderAgeMs: number | null;
+}
+
+/** Labels of a hedged read. */
+export interface ReadHedgeMetricLabels {
+  /** The instance's `namespace`. */
+  readonly cacheNamespace: string;
+  /** Name of what is computed. */
+  readonly useCase: string;
+  /** What kind of id the key holds. */
+  readonly keyType: string;
+  /**
+   * `hit`: the read won after all. `outrun`: the source did, and the read is neither a hit nor a miss nor an error.
+   * `source_error`: the source failed while the read was pending. `denied`: the budget let no source start.
+   */
+  readonly outcome: ReadHedgeOutcome;
+}
+
+/** When a Redis read is hedged. */
+export interface ReadHedgeOptions {
+  /**
+   * How long the read has the call to itself, in milliseconds: above 0 and below the read deadline. Or `"auto"`: the 95th
+   * percentile of this use case's read times over the last 60 seconds, at least 1 ms; no hedge until 100 reads are known.
+   * Hedges are at most a tenth of the leaders' reads, and ten at once.
+   */
+  readonly delayMs: number | "auto";
 }
 
 /** Options of `new RedisClient()`. Standalone servers; Sentinel is not supported. */
@@ -915,6 +942,17 @@ export interface UseCaseStats {
   readonly readDeadlinesArmed: number;
   /** Reads given up at their deadline. */
   readonly readTimeouts: number;
+  /** Reads beside which the source was started, or would have been: see `readHedge`. */
+  readonly readHedge: {
+    /** The read brought a value first. */
+    readonly hits: number;
+    /** The source did. */
+    readonly outruns: number;
+    /** The source failed while the read was pending. */
+    readonly sourceErrors: number;
+    /** The budget let no source start. */
+    readonly denied: number;
+  };
   /** Sources given up at their deadline. */
   readonly fallbackTimeouts: number;
   /** Source runs begun, without those for a comparison only. */
@@ -1024,6 +1062,9 @@ export type MetricErrorKind =
 /** Layer a call reached; `noop` when none was. */
 export type MetricLayer = CacheLayer | "request_local" | "remote_shadow" | "noop";
 
+/** What became of a read that was hedged, or would have been. */
+export type ReadHedgeOutcome = "hit" | "outrun" | "source_error" | "denied";
+
 /** What a serializer produced: text or bytes. */
 export type RedisCachePayload = string | Buffer;
 
@@ -1105,7 +1146,7 @@ interface UseCaseOptions {
   readonly useCase: string;
   /** Policy of this use case. Default: every layer off. */
   readonly defaultConfig?: DialCacheKeyConfig | null | undefined;
-  /** Whether `invalidateRemote()` reaches these entries. Default false; true is not available in this version. */
+  /** Whether `invalidateRemote()` reaches these entries. Default false. */
   readonly trackForInvalidation?: boolean | undefined;
   /** Replaces `redis.readTimeoutMs` here, in milliseconds: a whole number from 1 to 2,147,483,647. */
   readonly redisReadTimeoutMs?: number | undefined;
@@ -1114,6 +1155,8 @@ interface UseCaseOptions {
    * deadline off.
    */
   readonly fallbackTimeoutMs?: number | null | undefined;
+  /** Starts the source beside a Redis read that is late, and takes what is usable first. Default: never. */
+  readonly readHedge?: ReadHedgeOptions | undefined;
 }
 
 type IsJsonCompatible<V> = unknown extends V ? false : [NonVoid<V>] extends [JsonForm<NonVoid<V>>] ? true : false;

@@ -172,10 +172,10 @@ describe("messages of refused options", () => {
       "new DialCache(): redis.client and redis.url exclude each other: a client is already connected somewhere",
     ],
     [
-      "what this version does not have",
+      "a delay without a number",
       resolveCachedOptions,
-      { ...goodCachedOptions, readHedge: { delayMs: 5 } },
-      "cached(): readHedge is not available in this version",
+      { ...goodCachedOptions, readHedge: { delayMs: "5" } },
+      'cached(): readHedge.delayMs must be "auto" or a number of milliseconds above 0, got "5"',
     ],
     [
       "a long value",

@@ -66,6 +66,7 @@ fn engine(layers: &Layers) -> (Engine, UseCaseId) {
                 policy: leaves.resolve(),
                 read_timeout: Duration::from_millis(50),
                 source_timeout: Some(Duration::from_secs(2)),
+                read_hedge: None,
             },
         })
         .expect("plain names");
@@ -97,7 +98,7 @@ fn miss(engine: &mut Engine, use_case: UseCaseId, id: &str) -> Settled {
         Begin::Read(flight) => {
             assert_eq!(
                 engine.read_settled(flight, ReadResult::Miss, NOW),
-                AfterRead::Source,
+                AfterRead::Miss,
                 "a clean miss"
             );
             let settled = run_source(engine, flight);

@@ -76,7 +76,7 @@ export class DialCache {
    */
   cached<Fn extends AnyFunction>(fn: Fn, options: CachedOptions<Fn>): CachedFn<Fn> {
     requireFunction(fn, "cached()");
-    const resolved = resolveCachedOptions(options);
+    const resolved = resolveCachedOptions(options, this.#instance.remote?.readTimeoutMs);
     if (this.#registered.has(resolved.useCase)) throw new UseCaseIsAlreadyRegisteredError(resolved.useCase);
     const operation = this.#operations.get(resolved.keyType, resolved.useCase, resolved.trackForInvalidation);
     const useCase = new UseCase(this.#instance, operation, resolved);
@@ -117,7 +117,7 @@ export class DialCache {
    */
   getOrLoad<V>(load: () => Awaitable<V>, options: GetOrLoadOptions<V>): Promise<V> {
     requireFunction(load, "getOrLoad()");
-    const resolved = resolveGetOrLoadOptions(options);
+    const resolved = resolveGetOrLoadOptions(options, this.#instance.remote?.readTimeoutMs);
     const scope = this.#context.current();
     const operation = this.#operations.get(resolved.keyType, resolved.useCase, resolved.trackForInvalidation);
     const call: Call = { fn: load, self: undefined, args: [] };

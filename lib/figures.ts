@@ -1,4 +1,4 @@
-import type { DisabledReason, MetricLayer } from "./metrics";
+import type { DisabledReason, MetricLayer, ReadHedgeOutcome } from "./metrics";
 import { COUNTER_COLUMNS, type CounterReader } from "./native";
 import { type Count, type CountingHook, type LabelsOf, RareCounts, Tally } from "./tally";
 
@@ -20,6 +20,10 @@ export type Column =
   | "remoteRampedDown"
   | "readDeadlinesArmed"
   | "readTimeouts"
+  | "readHedgeHits"
+  | "readHedgeOutruns"
+  | "readHedgeSourceErrors"
+  | "readHedgeDenials"
   | "coalesced"
   | "sourceCalls"
   | "sourceTimeouts"
@@ -37,6 +41,7 @@ interface Extra {
   readonly error?: "config_resolution";
   readonly inFallback?: false;
   readonly scope?: "process" | "request_local";
+  readonly outcome?: ReadHedgeOutcome;
 }
 
 /** One event that is counted without being told, and where its count stands. */
@@ -61,6 +66,10 @@ const ROWS: readonly Row[] = [
   tallied("disabled", { layer: "noop", reason: "context" }, (tally) => tally.contextDisabled),
   tallied("disabled", { layer: "noop", reason: "config_error" }, (tally) => tally.configErrors),
   counted("coalesced", { scope: "process" }, "coalesced"),
+  counted("readHedge", { outcome: "hit" }, "readHedgeHits"),
+  counted("readHedge", { outcome: "outrun" }, "readHedgeOutruns"),
+  counted("readHedge", { outcome: "source_error" }, "readHedgeSourceErrors"),
+  counted("readHedge", { outcome: "denied" }, "readHedgeDenials"),
   ...(["local", "remote"] as const).flatMap((layer) => [
     counted("request", { layer }, `${layer}Requests`),
     counted("miss", { layer }, `${layer}Misses`),

@@ -1,4 +1,4 @@
-import { type Failure, Hub, NUMBER, NUMBER_BITS } from "./native";
+import { type Failure, HEDGE, HEDGE_DENIED, Hub, NUMBER, NUMBER_BITS } from "./native";
 
 /** Who hears what became of an engine's requests. */
 export interface Listener {
@@ -6,6 +6,8 @@ export interface Listener {
   tick(): void;
   /** A flight's request is over: see `Reply` in the binding. */
   replied(flight: number, reply: number, value: unknown): void;
+  /** A flight's read is still pending at its delay. */
+  delayOver(flight: number, granted: boolean): void;
 }
 
 /** Who hears of a client's changes. */
@@ -118,6 +120,10 @@ function dispatch(target: number, number: number, reply: number, value: unknown)
   if (target < CALL) {
     const entry = listeners.get(target);
     if (entry === undefined) return;
+    if (reply === HEDGE || reply === HEDGE_DENIED) {
+      entry.listener.delayOver(number, reply === HEDGE);
+      return;
+    }
     entry.requests -= 1;
     if (entry.requests === 0) listeners.delete(target);
     entry.listener.replied(number, reply, value);

@@ -33,6 +33,8 @@ export type {
   InvalidationMetricLabels,
   MetricErrorKind,
   MetricLayer,
+  ReadHedgeMetricLabels,
+  ReadHedgeOutcome,
   SerializationMetricLabels,
   ShadowValidationMetricLabels,
   ShadowValidationOutcome,

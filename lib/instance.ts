@@ -7,12 +7,18 @@ import { Invalidations } from "./invalidations";
 import type { DialCacheKey } from "./key";
 import type { Logger } from "./logger";
 import {
-  DUE_LINGER,
+  DUE_HEDGE,
+  DUE_HEDGE_DENIED,
+  DUE_READ,
+  DUE_READ_OVER,
   DUE_SHADOW,
+  DUE_SOURCE,
+  DUE_SOURCE_AWAIT_READ,
   FREED,
   type NativeEngine,
   NUMBER,
   NUMBER_BITS,
+  OVER,
   RemoteKind,
   type Steps,
   stepsOf,
@@ -32,6 +38,10 @@ import { DeadlineTimer } from "./timer";
 export interface Waiter {
   /** It is over: see `Reply` in the binding. Called from native callbacks and timers, where no user code may run. */
   replied(reply: number, value: unknown): void;
+  /** The read is still pending at its delay: its source is to start, or may not. Called as `replied` is. */
+  delayOver?(granted: boolean): void;
+  /** The source's deadline has passed. Its read may still bring a value when `awaitsRead`. Called as `replied` is. */
+  sourceTimedOut?(awaitsRead: boolean): void;
   /** The Redis layer was turned off meanwhile. */
   closed(error: unknown): void;
 }
@@ -180,6 +190,10 @@ export class Instance implements Listener {
     this.waiting[flight]?.replied(reply, value);
   }
 
+  delayOver(flight: number, granted: boolean): void {
+    this.waiting[flight]?.delayOver?.(granted);
+  }
+
   /** A leader no longer waits for the native client. */
   readOver(): void {
     this.#nativeReads -= 1;
@@ -238,14 +252,35 @@ export class Instance implements Listener {
     this.syncTimer();
   }
 
+  #told(kind: number, number: number): void {
+    const waiter = this.waiting[number];
+    switch (kind) {
+      case DUE_READ:
+        waiter?.replied(TIMED_OUT, undefined);
+        break;
+      case DUE_READ_OVER:
+        waiter?.replied(OVER, undefined);
+        break;
+      case DUE_HEDGE:
+      case DUE_HEDGE_DENIED:
+        waiter?.delayOver?.(kind === DUE_HEDGE);
+        break;
+      case DUE_SOURCE:
+      case DUE_SOURCE_AWAIT_READ:
+        waiter?.sourceTimedOut?.(kind === DUE_SOURCE_AWAIT_READ);
+        break;
+      case DUE_SHADOW:
+        this.shadows.get(number)?.due();
+        break;
+      default:
+        this.flights[number] = undefined;
+    }
+  }
+
   #due(): void {
     this.tick();
     for (let due = this.engine.popDue(); due >= 0; due = this.engine.popDue()) {
-      const number = due & NUMBER;
-      const kind = due >> NUMBER_BITS;
-      if (kind === DUE_LINGER) this.flights[number] = undefined;
-      else if (kind === DUE_SHADOW) this.shadows.get(number)?.due();
-      else this.waiting[number]?.replied(TIMED_OUT, undefined);
+      this.#told(due >> NUMBER_BITS, due & NUMBER);
     }
     this.#timer.sync();
   }

@@ -1,5 +1,5 @@
 import { type ClientRead, keysOf, startClientRead } from "./client-io";
-import { FallbackTimeoutError, RedisReadTimeoutError } from "./errors";
+import { FallbackTimeoutError, HedgeLostError, RedisReadTimeoutError } from "./errors";
 import type { Instance, Waiter } from "./instance";
 import type { MetricLayer } from "./metrics";
 import {
@@ -7,19 +7,23 @@ import {
   JOINABLE,
   LOAD,
   MISS,
+  OVER,
   READ,
   READ_ELSEWHERE,
   READ_REFUSED,
+  REFUSED_AWAIT_READ,
+  REFUSED_FAILED,
   REFUSED_STALE,
-  REFUSED_TIMED_OUT,
+  REFUSED_TIMED_OUT_AWAIT_READ,
   SHADOWED_BESIDE_SOURCE,
   SHADOWED_WHEN_SERVED,
   SOURCE,
   STALE,
   TIMED_OUT,
   WRITE,
+  WRITE_BACK,
 } from "./native";
-import type { Span, SpanKind, SpanOutcome } from "./observers";
+import type { Span, SpanOutcome } from "./observers";
 import { copyOf } from "./payload";
 import type { Call } from "./plain-call";
 import { failureError } from "./redis-client";
@@ -30,7 +34,7 @@ import { adopt, isThenable } from "./thenable";
 import type { UseCase } from "./use-case";
 import { WriteBack } from "./write-back";
 
-/** What a leader waits for. Whatever else settles meanwhile is late, and ignored. */
+/** What a leader waits for: one of them, or both when its read is hedged. Whatever else settles is late, and ignored. */
 const NOTHING = 0;
 const READING = 1;
 const SOURCING = 2;
@@ -62,13 +66,29 @@ export class Leader implements Waiter {
   #reject!: (error: unknown) => void;
 
   #waitsFor = NOTHING;
-  #resume: (() => void) | undefined;
+  #answered = false;
+  #resumeRead: (() => void) | undefined;
+  #resumeDelay: ((granted: boolean) => void) | undefined;
+  #resumeSource: ((awaitsRead: boolean) => void) | undefined;
+  /** A reply whose continuation has not run yet. */
+  #unread: (() => void) | undefined;
   #reply = FAILED as number;
   #value: unknown;
   #clientRead: ClientRead | undefined;
   #closedBy: unknown;
-  #since = 0;
-  #span: Span | undefined;
+  #readSince = 0;
+  #sourceSince = 0;
+  #readSpan: Span | undefined;
+  #sourceSpan: Span | undefined;
+  #sourceStarted = false;
+  /** The source was started beside the read. */
+  #hedged = false;
+  /** Tells a source that nobody needs its result. */
+  #abortSource: ((reason: unknown) => void) | undefined;
+  /** The source has failed, and its error is the call's if the read brings nothing. */
+  #sourceError: { readonly error: unknown } | undefined;
+  /** The source was first: its value, until the read says whether it is to be written. */
+  #outrun: WriteBack | undefined;
   /** Goes on with what the source brings. */
   #shadow: ShadowJob | undefined;
 
@@ -104,56 +124,89 @@ export class Leader implements Waiter {
     // The native thread keeps the deadlines of its reads, but no installed clock.
     const timedHere = kind !== READ || this.#instance.clock !== undefined;
     const refused = kind === READ_REFUSED ? failureError(engine.takeRefused()) : undefined;
-    this.#wait(READING).then(() => this.#attempt(() => this.#readOver(kind, timedHere)));
+    this.#waitForRead().then(() => {
+      const unread = this.#unread;
+      if (unread !== undefined) this.#attempt(unread);
+    });
+    this.#unread = () => this.#readOver(kind, timedHere);
+    if (this.#useCase.readHedgeMs !== undefined) this.#waitForDelay();
     if (timedHere) this.#instance.syncTimer();
-    if (kind !== READ_ELSEWHERE) this.#inSpan("read", nothing);
+    if (kind !== READ_ELSEWHERE) this.#inReadSpan(nothing);
     tell();
     if (this.#waitsFor !== READING) return;
-    if (kind === READ_ELSEWHERE) this.#inSpan("read", () => this.#readThroughClient());
+    if (kind === READ_ELSEWHERE) this.#inReadSpan(() => this.#readThroughClient());
     else if (refused !== undefined) this.replied(FAILED, refused);
   }
 
   /**
-   * What the leader waits for is over. Called from a native callback or a timer: it only lets the leader's own
+   * The read is over. Called, like the two below, from a native callback or a timer: it only lets the leader's own
    * continuation run.
    */
   replied(reply: number, value: unknown): void {
-    const resume = this.#resume;
+    const resume = this.#resumeRead;
     if (reply === STALE || resume === undefined) return;
-    this.#resume = undefined;
-    this.#waitsFor = NOTHING;
+    this.#resumeRead = undefined;
+    this.#waitsFor &= ~READING;
     this.#reply = reply;
     this.#value = value;
     resume();
   }
 
+  delayOver(granted: boolean): void {
+    const resume = this.#resumeDelay;
+    this.#resumeDelay = undefined;
+    resume?.(granted);
+  }
+
+  sourceTimedOut(awaitsRead: boolean): void {
+    const resume = this.#resumeSource;
+    if (resume === undefined) return;
+    this.#resumeSource = undefined;
+    this.#waitsFor &= ~SOURCING;
+    resume(awaitsRead);
+  }
+
   /** The Redis layer was turned off while the leader read. */
   closed(error: unknown): void {
     this.#closedBy = error;
-    this.replied(FAILED, error);
+    this.replied(this.#answered ? OVER : FAILED, error);
   }
 
-  #wait(what: number): Promise<void> {
-    this.#waitsFor = what;
-    if (this.#useCase.recorder.observed) this.#since = this.#instance.now();
+  #waitForRead(): Promise<void> {
+    this.#waitsFor |= READING;
+    if (this.#useCase.recorder.observed) this.#readSince = this.#instance.now();
     return new Promise((resolve) => {
-      this.#resume = resolve;
+      this.#resumeRead = resolve;
     });
   }
 
-  /** Runs `fn` in a span that ends at `#endSpan`, when somebody traces. */
-  #inSpan<T>(kind: SpanKind, fn: () => T): T {
-    this.#span = this.#useCase.recorder.span(kind);
-    return this.#span === undefined ? fn() : this.#span.run(fn);
+  #waitForDelay(): void {
+    const delayed = new Promise<boolean>((resolve) => {
+      this.#resumeDelay = resolve;
+    });
+    delayed.then((granted) => this.#attempt(() => this.#hedge(granted)));
   }
 
-  #endSpan(outcome: SpanOutcome): void {
-    this.#span?.end(outcome);
-    this.#span = undefined;
+  /** Runs `fn` in the span of the read, when somebody traces. */
+  #inReadSpan<T>(fn: () => T): T {
+    this.#readSpan = this.#useCase.recorder.span("read");
+    return this.#readSpan === undefined ? fn() : this.#readSpan.run(fn);
   }
 
-  #elapsed(): number {
-    return (this.#instance.now() - this.#since) / MS_PER_SECOND;
+  #endReadSpan(outcome: SpanOutcome): void {
+    this.#readSpan?.end(outcome);
+    this.#readSpan = undefined;
+  }
+
+  #secondsSince(since: number): number {
+    return (this.#instance.now() - since) / MS_PER_SECOND;
+  }
+
+  /** The read is still pending at its delay. */
+  #hedge(granted: boolean): void {
+    if (!granted) this.#useCase.recorder.readHedged("denied");
+    // Its reply may have come together with the permission.
+    else if ((this.#waitsFor & READING) !== 0) this.#runSource();
   }
 
   #readThroughClient(): void {
@@ -163,7 +216,7 @@ export class Leader implements Waiter {
       keysOf(this.#useCase, this.#flight),
       this.#useCase.readTimeoutMs,
       (result, value) => {
-        if (this.#waitsFor !== READING) return;
+        if ((this.#waitsFor & READING) === 0) return;
         this.#instance.tick();
         this.replied(this.#instance.steps.readSettled(this.#flight, result), value);
         this.#instance.syncTimer();
@@ -172,13 +225,19 @@ export class Leader implements Waiter {
   }
 
   #readOver(kind: number, timedHere: boolean): void {
+    this.#unread = undefined;
+    this.#resumeDelay = undefined;
     if (kind === READ) this.#instance.readOver();
     if (timedHere) this.#instance.syncTimer();
     this.#afterRead();
   }
 
   #afterRead(): void {
-    this.#endSpan(READ_OUTCOMES[this.#reply] ?? "error");
+    if (this.#outrun !== undefined) {
+      this.#afterOutrun(this.#outrun);
+      return;
+    }
+    this.#endReadSpan(READ_OUTCOMES[this.#reply] ?? "error");
     if (this.#reply === LOAD) {
       this.#load(this.#value as string | Buffer);
       return;
@@ -188,8 +247,7 @@ export class Leader implements Waiter {
         this.#useCase.recorder.miss("remote");
         break;
       case TIMED_OUT: {
-        const { name, readTimeoutMs } = this.#useCase;
-        const error = stackless(() => new RedisReadTimeoutError(name, readTimeoutMs));
+        const error = this.#readTimeout();
         this.#clientRead?.abort(error);
         this.#readFailed(error);
         break;
@@ -201,13 +259,46 @@ export class Leader implements Waiter {
       }
     }
     this.#got();
-    this.#runSource();
+    this.#afterMiss();
+  }
+
+  /** The source has answered the call. What the read brings only says whether the value is to be written. */
+  #afterOutrun(writeBack: WriteBack): void {
+    this.#outrun = undefined;
+    this.#endReadSpan("cancelled");
+    if (this.#reply === WRITE_BACK) {
+      this.#instance.waiting[this.#flight] = undefined;
+      writeBack.write();
+      return;
+    }
+    if (this.#closedBy !== undefined) this.#clientRead?.abort(this.#closedBy);
+    else if (this.#value === undefined) this.#clientRead?.abort(this.#readTimeout());
+    this.#end();
+    writeBack.discard();
+  }
+
+  #readTimeout(): RedisReadTimeoutError {
+    const { name, readTimeoutMs } = this.#useCase;
+    return stackless(() => new RedisReadTimeoutError(name, readTimeoutMs));
+  }
+
+  /** The read brought no value. */
+  #afterMiss(): void {
+    if (this.#sourceError !== undefined) {
+      this.#end();
+      this.#answer(() => this.#reject(this.#sourceError?.error));
+    } else if (!this.#sourceStarted) this.#runSource();
+  }
+
+  #answer(settle: () => void): void {
+    this.#answered = true;
+    settle();
   }
 
   /** The Redis layer's part is over: the read and, after a hit, the serializer. */
   #got(): void {
     const { recorder } = this.#useCase;
-    if (recorder.observed) recorder.got("remote", this.#elapsed());
+    if (recorder.observed) recorder.got("remote", this.#secondsSince(this.#readSince));
   }
 
   #readFailed(error: unknown): void {
@@ -224,21 +315,25 @@ export class Leader implements Waiter {
       this.#got();
     };
     const failed = (error: unknown): void => {
+      // A source that ran beside the read may have been faster than an asynchronous serializer.
+      if (this.#answered) return;
       done();
       this.#instance.tick();
       this.#instance.steps.loadFailed(this.#flight);
       recorder.error("remote", "serialization_load");
       recorder.warn("the serializer rejected a payload, the source runs and replaces it", error);
       recorder.miss("remote");
-      this.#runSource();
+      this.#afterMiss();
     };
     const loaded = (value: unknown): void => {
+      if (this.#answered) return;
       done();
       const shadow = kept === undefined ? undefined : this.#shadowHit(kept);
       this.#instance.tick();
       this.#instance.place(this.#instance.steps.loaded(this.#flight), value);
+      if (this.#hedged) this.#sourceLost();
       this.#end();
-      this.#resolve(value);
+      this.#answer(() => this.#resolve(value));
       shadow?.start();
     };
     let value: unknown;
@@ -263,17 +358,35 @@ export class Leader implements Waiter {
     return beginShadow(this.#useCase, this.#remote as RemoteLayer, this.#flight, hit);
   }
 
+  /** The read's hit was first: what the source makes is nobody's. */
+  #sourceLost(): void {
+    this.#useCase.recorder.readHedged("hit");
+    if ((this.#waitsFor & SOURCING) === 0) return;
+    this.#waitsFor = NOTHING;
+    this.#resumeSource = undefined;
+    this.#sourceSpan?.end("cancelled");
+    this.#sourceSpan = undefined;
+    this.#abortSource?.(stackless(() => new HedgeLostError("The Redis read brought the value first")));
+    this.#instance.syncTimer();
+  }
+
   #runSource(): void {
     this.#instance.tick();
+    this.#sourceStarted = true;
+    this.#hedged = (this.#waitsFor & READING) !== 0;
     const timer = this.#instance.steps.sourceStarted(this.#flight);
     if (this.#sample === SHADOWED_BESIDE_SOURCE) {
       this.#shadow = beginShadow(this.#useCase, this.#remote as RemoteLayer, this.#flight);
       this.#shadow?.start();
     }
-    const timedOut = this.#wait(SOURCING);
+    this.#waitsFor |= SOURCING;
+    if (this.#useCase.recorder.observed) this.#sourceSince = this.#instance.now();
     if (this.#useCase.fallbackTimeoutMs !== undefined) {
       if (timer !== 0) this.#instance.setTimer();
-      timedOut.then(() => this.#attempt(() => this.#sourceTimedOut()));
+      const timedOut = new Promise<boolean>((resolve) => {
+        this.#resumeSource = resolve;
+      });
+      timedOut.then((awaitsRead) => this.#attempt(() => this.#afterSourceTimeout(awaitsRead)));
     }
     this.#source();
   }
@@ -282,7 +395,9 @@ export class Leader implements Waiter {
     const { fn, self, args } = this.#call;
     let value: unknown;
     try {
-      value = await this.#inSpan("source", () => Reflect.apply(fn, self, args));
+      this.#sourceSpan = this.#useCase.recorder.span("source");
+      const run = (): unknown => Reflect.apply(fn, self, args);
+      value = await (this.#sourceSpan === undefined ? run() : this.#sourceSpan.run(run));
     } catch (error) {
       this.#attempt(() => this.#fail(error));
       return;
@@ -299,9 +414,20 @@ export class Leader implements Waiter {
     }
   }
 
+  /** The source is over. False when nobody waits for it. */
+  #settleSource(): boolean {
+    if ((this.#waitsFor & SOURCING) === 0) return false;
+    // A reply that came before is to be seen before: it may have been the call's answer.
+    if ((this.#waitsFor & READING) === 0) this.#unread?.();
+    if ((this.#waitsFor & SOURCING) === 0) return false;
+    this.#waitsFor &= ~SOURCING;
+    this.#resumeSource = undefined;
+    this.#instance.tick();
+    return true;
+  }
+
   #accept(value: unknown): void {
-    if (this.#waitsFor !== SOURCING) return;
-    this.#settleSource();
+    if (!this.#settleSource()) return;
     const packed = this.#instance.steps.sourceSettled(this.#flight, 1);
     if (packed < 0) {
       this.#refused(packed);
@@ -309,59 +435,77 @@ export class Leader implements Waiter {
     }
     this.#instance.place(packed, value);
     this.#observeSource("ok");
+    if (this.#hedged && this.#outruns(packed, value)) return;
     if ((packed & WRITE) === 0) {
       this.#shadow?.accepted(value);
       this.#end();
-      this.#resolve(value);
+      this.#answer(() => this.#resolve(value));
       return;
     }
-    if ((packed & JOINABLE) === 0) this.#instance.flights[this.#flight] = undefined;
     this.#instance.waiting[this.#flight] = undefined;
+    this.#writeBack(packed, value).write();
+  }
+
+  /** Whether the source was faster than the read beside it. Then the flight goes on until the read is over. */
+  #outruns(packed: number, value: unknown): boolean {
+    const isReading = this.#instance.steps.reading(this.#flight) !== 0;
+    // Neither reading nor over without a reply that was seen: an asynchronous serializer is at it.
+    const isLoading = this.#reply === LOAD && (packed & WRITE) === 0;
+    if (isReading || isLoading) this.#useCase.recorder.readHedged("outrun");
+    if (isReading) this.#outrun = this.#writeBack(packed, value);
+    return isReading;
+  }
+
+  /** Starts the serializer and answers the caller. */
+  #writeBack(packed: number, value: unknown): WriteBack {
+    if ((packed & JOINABLE) === 0) this.#instance.flights[this.#flight] = undefined;
     const writeBack = new WriteBack(this.#useCase, this.#remote as RemoteLayer, this.#flight, this.promise, value);
     writeBack.dump();
-    this.#resolve(value);
-    writeBack.write();
+    this.#answer(() => this.#resolve(value));
+    return writeBack;
   }
 
   #fail(error: unknown): void {
-    if (this.#waitsFor !== SOURCING) return;
-    this.#settleSource();
+    if (!this.#settleSource()) return;
     const packed = this.#instance.steps.sourceSettled(this.#flight, 0);
-    if (packed === REFUSED_TIMED_OUT || packed === REFUSED_STALE) {
+    if (packed !== REFUSED_FAILED && packed !== REFUSED_AWAIT_READ) {
       this.#refused(packed);
       return;
     }
     this.#instance.syncTimer();
     this.#observeSource("error");
-    this.#useCase.recorder.error(this.#layer, "fallback", true);
-    this.#end();
-    this.#reject(error);
-    this.#shadow?.sourceFailed();
-  }
-
-  #settleSource(): void {
-    this.#waitsFor = NOTHING;
-    this.#resume = undefined;
-    this.#instance.tick();
+    this.#sourceFailed(error, packed === REFUSED_AWAIT_READ);
   }
 
   /** The engine says the deadline had passed, though no timer had fired yet. */
   #refused(packed: number): void {
     this.#instance.syncTimer();
-    if (packed !== REFUSED_STALE) this.#sourceTimedOut();
+    if (packed !== REFUSED_STALE) this.#afterSourceTimeout(packed === REFUSED_TIMED_OUT_AWAIT_READ);
   }
 
-  #sourceTimedOut(): void {
+  #afterSourceTimeout(awaitsRead: boolean): void {
     this.#observeSource("timeout");
+    const { name, fallbackTimeoutMs } = this.#useCase;
+    this.#sourceFailed(new FallbackTimeoutError(name, fallbackTimeoutMs as number), awaitsRead);
+  }
+
+  #sourceFailed(error: unknown, awaitsRead: boolean): void {
     this.#useCase.recorder.error(this.#layer, "fallback", true);
+    if (awaitsRead) {
+      this.#useCase.recorder.readHedged("source_error");
+      this.#sourceError = { error };
+      return;
+    }
     this.#end();
-    this.#reject(new FallbackTimeoutError(this.#useCase.name, this.#useCase.fallbackTimeoutMs as number));
+    this.#answer(() => this.#reject(error));
     this.#shadow?.sourceFailed();
   }
 
   #observeSource(outcome: SpanOutcome): void {
-    this.#endSpan(outcome);
-    if (this.#useCase.recorder.observed) this.#useCase.recorder.fellBack(this.#layer, this.#elapsed());
+    const { recorder } = this.#useCase;
+    this.#sourceSpan?.end(outcome);
+    this.#sourceSpan = undefined;
+    if (recorder.observed) recorder.fellBack(this.#layer, this.#secondsSince(this.#sourceSince));
   }
 
   #end(): void {

@@ -60,6 +60,9 @@ export type ShadowValidationOutcome =
   | "timeout"
   | "dropped";
 
+/** What became of a read that was hedged, or would have been. */
+export type ReadHedgeOutcome = "hit" | "outrun" | "source_error" | "denied";
+
 /** What became of a payload on its way through the compressor. */
 export type CompressionOutcome =
   | "compressed"
@@ -148,6 +151,21 @@ export interface ShadowValidationMetricLabels {
   readonly outcome: ShadowValidationOutcome;
 }
 
+/** Labels of a hedged read. */
+export interface ReadHedgeMetricLabels {
+  /** The instance's `namespace`. */
+  readonly cacheNamespace: string;
+  /** Name of what is computed. */
+  readonly useCase: string;
+  /** What kind of id the key holds. */
+  readonly keyType: string;
+  /**
+   * `hit`: the read won after all. `outrun`: the source did, and the read is neither a hit nor a miss nor an error.
+   * `source_error`: the source failed while the read was pending. `denied`: the budget let no source start.
+   */
+  readonly outcome: ReadHedgeOutcome;
+}
+
 /**
  * Receives each event as it happens. Durations are in seconds, sizes in bytes. A hook that throws or rejects is ignored;
  * optional ones may be left out.
@@ -173,6 +191,8 @@ export interface DialCacheMetricsAdapter {
   observeSize(labels: CacheMetricLabels, bytes: number): void;
   /** A follower that joined a flight. */
   coalesced?(labels: CoalescedMetricLabels): void;
+  /** A read that was hedged, or that the budget did not let be. */
+  readHedge?(labels: ReadHedgeMetricLabels): void;
   /** A shadow validation that ended, or that there was no room for. */
   shadowValidation?(labels: ShadowValidationMetricLabels): void;
   /** Age of the compared Redis value, for a match or a mismatch, when the client tells when it was written. */
@@ -199,6 +219,7 @@ export const METRIC_HOOKS = [
   "observeSerialization",
   "observeSize",
   "coalesced",
+  "readHedge",
   "shadowValidation",
   "observeShadowValueAge",
   "compression",

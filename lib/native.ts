@@ -31,6 +31,8 @@ export interface Steps {
   readonly writeSettled: (flight: number, result: number) => number;
   /** Answers 1 when the timer must be set anew. */
   readonly timerChanged: () => number;
+  /** Answers 1 while the flight's read is pending. */
+  readonly reading: (flight: number) => number;
 }
 
 export function stepsOf(engine: Binding.NativeEngine): Steps {
@@ -44,6 +46,7 @@ export function stepsOf(engine: Binding.NativeEngine): Steps {
     dumpFailed: engine.stepFunction(Step.DumpFailed),
     writeSettled: engine.stepFunction(Step.WriteSettled),
     timerChanged: engine.stepFunction(Step.TimerChanged) as () => number,
+    reading: engine.stepFunction(Step.Reading),
   };
 }
 
@@ -71,11 +74,24 @@ export const TIMED_OUT = binding.Reply.TimedOut;
 export const STALE = binding.Reply.Stale;
 export const WRITTEN = binding.Reply.Written;
 export const WRITE_FAILED = binding.Reply.WriteFailed;
+export const WRITE_BACK = binding.Reply.WriteBack;
+export const OVER = binding.Reply.Over;
+export const HEDGE = binding.Reply.Hedge;
+export const HEDGE_DENIED = binding.Reply.HedgeDenied;
 
+export const REFUSED_FAILED = binding.Refusal.Failed;
 export const REFUSED_TIMED_OUT = binding.Refusal.TimedOut;
 export const REFUSED_STALE = binding.Refusal.Stale;
+export const REFUSED_AWAIT_READ = binding.Refusal.AwaitRead;
+export const REFUSED_TIMED_OUT_AWAIT_READ = binding.Refusal.TimedOutAwaitRead;
 
+export const DUE_READ = binding.DueKind.Read;
+export const DUE_READ_OVER = binding.DueKind.ReadOver;
+export const DUE_SOURCE = binding.DueKind.Source;
+export const DUE_SOURCE_AWAIT_READ = binding.DueKind.SourceAwaitRead;
 export const DUE_LINGER = binding.DueKind.Linger;
+export const DUE_HEDGE = binding.DueKind.Hedge;
+export const DUE_HEDGE_DENIED = binding.DueKind.HedgeDenied;
 export const DUE_SHADOW = binding.DueKind.Shadow;
 
 export const { ShadowEvent, ShadowNext } = binding;

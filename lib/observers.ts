@@ -5,7 +5,7 @@ import { type DialCacheMetricsAdapter, type GuardedMetrics, guardMetrics, METRIC
 export type SpanKind = "read" | "source" | "write";
 
 /** How it ended. */
-export type SpanOutcome = "hit" | "miss" | "ok" | "fenced" | "error" | "timeout";
+export type SpanOutcome = "hit" | "miss" | "ok" | "fenced" | "error" | "timeout" | "cancelled";
 
 /** One span. Never throws by itself. */
 export interface Span {

@@ -18,7 +18,6 @@ import { type ResolvedRedis, resolveRedis, serializerOption, timeoutMs } from ".
 import type { Serializer } from "./serializer";
 import { isWellFormed } from "./text";
 import type { CacheConfigProvider, LocalPolicy } from "./types";
-import { refuseUnsupported } from "./unsupported";
 
 export {
   type ResolvedCompression,
@@ -58,6 +57,8 @@ export interface ResolvedUseCase {
   readonly fallbackTimeoutMs: number | undefined;
   /** Undefined: deep equality. */
   readonly shadowComparator: ((cached: unknown, source: unknown) => unknown) | undefined;
+  /** Milliseconds, or 0 for `"auto"`; undefined: reads are not hedged. */
+  readonly readHedgeMs: number | undefined;
 }
 
 export interface ResolvedCachedOptions extends ResolvedUseCase {
@@ -94,6 +95,8 @@ const USE_CASE = [
 const CACHED = optionNames("cacheKey", ...USE_CASE);
 const GET_OR_LOAD = optionNames("key", ...USE_CASE);
 
+const READ_HEDGE = optionNames("delayMs");
+
 const NO_DEFAULTS = toLeaves({}, "defaultConfig");
 
 /**
@@ -125,33 +128,43 @@ const GET_OR_LOAD_PLACE: Place = { api: "getOrLoad()", path: "" };
 
 /**
  * Options of `cached()`, before the use case's name is taken.
+ * @param readTimeoutMs - The instance's read deadline, if it has a Redis layer.
  * @throws TypeError, RangeError, or UseCaseNameIsReservedError for the name `watermark`.
  */
-export function resolveCachedOptions(input: unknown): ResolvedCachedOptions {
+export function resolveCachedOptions(input: unknown, readTimeoutMs?: number): ResolvedCachedOptions {
   const options = readOptions(input, CACHED_PLACE, CACHED);
   const { cacheKey } = options;
-  return { ...resolveUseCase(options, CACHED_PLACE), cacheKey: callback(cacheKey, CACHED_PLACE, "cacheKey") };
+  return {
+    ...resolveUseCase(options, CACHED_PLACE, readTimeoutMs),
+    cacheKey: callback(cacheKey, CACHED_PLACE, "cacheKey"),
+  };
 }
 
 /**
  * Options of `getOrLoad()`.
+ * @param readTimeoutMs - The instance's read deadline, if it has a Redis layer.
  * @throws TypeError, RangeError, or UseCaseNameIsReservedError for the name `watermark`.
  */
-export function resolveGetOrLoadOptions(input: unknown): ResolvedGetOrLoadOptions {
+export function resolveGetOrLoadOptions(input: unknown, readTimeoutMs?: number): ResolvedGetOrLoadOptions {
   const options = readOptions(input, GET_OR_LOAD_PLACE, GET_OR_LOAD);
   const { key } = options;
   if (key === undefined && !("key" in options)) throw invalid(TypeError, GET_OR_LOAD_PLACE, "key", "key is required");
   // Completed in place: this runs on every call, where a copy would cost as much as all the checks.
-  const resolved: ResolvedUseCase & { key?: unknown } = resolveUseCase(options, GET_OR_LOAD_PLACE);
+  const resolved: ResolvedUseCase & { key?: unknown } = resolveUseCase(options, GET_OR_LOAD_PLACE, readTimeoutMs);
   resolved.key = key;
   return resolved as ResolvedGetOrLoadOptions;
 }
 
-function resolveUseCase(options: Readonly<Record<(typeof USE_CASE)[number], unknown>>, place: Place): ResolvedUseCase {
+function resolveUseCase(
+  options: Readonly<Record<(typeof USE_CASE)[number], unknown>>,
+  place: Place,
+  instanceTimeoutMs: number | undefined,
+): ResolvedUseCase {
   const { keyType, useCase, defaultConfig, serializer, trackForInvalidation } = options;
   const { redisReadTimeoutMs, fallbackTimeoutMs, readHedge, shadowComparator } = options;
-  if (readHedge !== undefined) refuseUnsupported(place, "readHedge");
   // Null as in DialCache, where a key carries it: none given.
+  const readTimeoutMs =
+    redisReadTimeoutMs === undefined ? undefined : timeoutMs(redisReadTimeoutMs, place, "redisReadTimeoutMs");
   const config = isGiven(defaultConfig) ? defaultConfigOption(defaultConfig, place) : null;
   return {
     keyType: nameOption(keyType, place, "keyType"),
@@ -161,15 +174,28 @@ function resolveUseCase(options: Readonly<Record<(typeof USE_CASE)[number], unkn
     serializer: isGiven(serializer) ? serializerOption(serializer, place) : undefined,
     trackForInvalidation:
       trackForInvalidation !== undefined && boolean(trackForInvalidation, place, "trackForInvalidation"),
-    redisReadTimeoutMs:
-      redisReadTimeoutMs === undefined ? undefined : timeoutMs(redisReadTimeoutMs, place, "redisReadTimeoutMs"),
+    redisReadTimeoutMs: readTimeoutMs,
     fallbackTimeoutMs:
       fallbackTimeoutMs === null
         ? undefined
         : timeoutMs(undefinedOr(fallbackTimeoutMs, 60_000), place, "fallbackTimeoutMs"),
     shadowComparator:
       shadowComparator === undefined ? undefined : callback(shadowComparator, place, "shadowComparator"),
+    readHedgeMs:
+      readHedge === undefined
+        ? undefined
+        : readHedgeOption(readHedge, inside(place, "readHedge"), readTimeoutMs ?? instanceTimeoutMs),
   };
+}
+
+function readHedgeOption(value: unknown, place: Place, readTimeoutMs: number | undefined): number {
+  const { delayMs } = readOptions(value, place, READ_HEDGE);
+  if (delayMs === "auto") return 0;
+  if (typeof delayMs !== "number" || !(delayMs > 0)) {
+    throw refuse(delayMs, place, "delayMs", "number", '"auto" or a number of milliseconds above 0');
+  }
+  if (delayMs < (readTimeoutMs ?? Number.POSITIVE_INFINITY)) return delayMs;
+  throw refuse(delayMs, place, "delayMs", "number", `below the read deadline of ${readTimeoutMs} milliseconds`);
 }
 
 function isGiven(value: unknown): boolean {

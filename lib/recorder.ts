@@ -5,6 +5,7 @@ import type {
   DisabledReason,
   MetricErrorKind,
   MetricLayer,
+  ReadHedgeOutcome,
   ShadowValidationOutcome,
 } from "./metrics";
 import {
@@ -182,6 +183,11 @@ export class Recorder {
   mismatched(details: { cacheKey: string; cached: string | null; source: string | null }): void {
     const message = `DialCache: Redis holds another value than the source gives (use case ${this.#quotedUseCase})`;
     this.#logger.warn(message, { ...this.#names, ...details });
+  }
+
+  /** A read was hedged, or could not be. The engine has counted it. */
+  readHedged(outcome: ReadHedgeOutcome): void {
+    this.#observers.events?.readHedge({ ...this.#names, outcome });
   }
 
   coalesced(scope: CoalescingScope): void {

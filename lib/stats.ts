@@ -43,6 +43,17 @@ export interface UseCaseStats {
   readonly readDeadlinesArmed: number;
   /** Reads given up at their deadline. */
   readonly readTimeouts: number;
+  /** Reads beside which the source was started, or would have been: see `readHedge`. */
+  readonly readHedge: {
+    /** The read brought a value first. */
+    readonly hits: number;
+    /** The source did. */
+    readonly outruns: number;
+    /** The source failed while the read was pending. */
+    readonly sourceErrors: number;
+    /** The budget let no source start. */
+    readonly denied: number;
+  };
   /** Sources given up at their deadline. */
   readonly fallbackTimeouts: number;
   /** Source runs begun, without those for a comparison only. */
@@ -156,6 +167,12 @@ function useCaseStats(figures: UseCaseFigures): UseCaseStats {
     coalesced: { process: count("coalesced"), request_local: tally.requestLocalCoalesced },
     readDeadlinesArmed: count("readDeadlinesArmed"),
     readTimeouts: count("readTimeouts"),
+    readHedge: {
+      hits: count("readHedgeHits"),
+      outruns: count("readHedgeOutruns"),
+      sourceErrors: count("readHedgeSourceErrors"),
+      denied: count("readHedgeDenials"),
+    },
     fallbackTimeouts: count("sourceTimeouts"),
     sourceCalls: count("sourceCalls"),
     writes: {

@@ -8,6 +8,7 @@ export type CountingHook =
   | "error"
   | "invalidation"
   | "coalesced"
+  | "readHedge"
   | "shadowValidation"
   | "compression";
 

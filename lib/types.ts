@@ -55,7 +55,7 @@ interface UseCaseOptions {
   readonly useCase: string;
   /** Policy of this use case. Default: every layer off. */
   readonly defaultConfig?: DialCacheKeyConfig | null | undefined;
-  /** Whether `invalidateRemote()` reaches these entries. Default false; true is not available in this version. */
+  /** Whether `invalidateRemote()` reaches these entries. Default false. */
   readonly trackForInvalidation?: boolean | undefined;
   /** Replaces `redis.readTimeoutMs` here, in milliseconds: a whole number from 1 to 2,147,483,647. */
   readonly redisReadTimeoutMs?: number | undefined;
@@ -64,6 +64,18 @@ interface UseCaseOptions {
    * deadline off.
    */
   readonly fallbackTimeoutMs?: number | null | undefined;
+  /** Starts the source beside a Redis read that is late, and takes what is usable first. Default: never. */
+  readonly readHedge?: ReadHedgeOptions | undefined;
+}
+
+/** When a Redis read is hedged. */
+export interface ReadHedgeOptions {
+  /**
+   * How long the read has the call to itself, in milliseconds: above 0 and below the read deadline. Or `"auto"`: the 95th
+   * percentile of this use case's read times over the last 60 seconds, at least 1 ms; no hedge until 100 reads are known.
+   * Hedges are at most a tenth of the leaders' reads, and ten at once.
+   */
+  readonly delayMs: number | "auto";
 }
 
 /** A serializer: optional when JSON can carry the result, required when it cannot. */

@@ -39,6 +39,8 @@ export class UseCase {
   readonly name: string;
   readonly readTimeoutMs: number;
   readonly fallbackTimeoutMs: number | undefined;
+  /** After how long its reads are hedged: milliseconds, or 0 for `"auto"`; undefined: never. */
+  readonly readHedgeMs: number | undefined;
   readonly serializer: Serializer<unknown>;
   readonly recorder: Recorder;
   /** Decides whether two values are equal; undefined for `util.isDeepStrictEqual`. */
@@ -57,6 +59,7 @@ export class UseCase {
     this.name = options.useCase;
     this.readTimeoutMs = options.redisReadTimeoutMs ?? instance.remote?.readTimeoutMs ?? 1;
     this.fallbackTimeoutMs = options.fallbackTimeoutMs;
+    this.readHedgeMs = options.readHedgeMs;
     this.serializer = options.serializer ?? instance.remote?.serializer ?? JSON_SERIALIZER;
     this.recorder = operation.recorder;
     this.tracked = operation.tracked;
@@ -68,6 +71,7 @@ export class UseCase {
       defaults: present(options.defaults),
       readTimeoutMs: this.readTimeoutMs,
       ...(options.fallbackTimeoutMs === undefined ? {} : { sourceTimeoutMs: options.fallbackTimeoutMs }),
+      ...(options.readHedgeMs === undefined ? {} : { readHedgeMs: options.readHedgeMs }),
     };
   }
 

@@ -15,6 +15,8 @@ const WRITE_REJECTED = 2;
 
 const MS_PER_SECOND = 1_000;
 
+function nothing(): void {}
+
 /** An accepted value on its way to Redis. No failure of it reaches the caller, who has the value already. */
 export class WriteBack implements Waiter {
   readonly #instance: Instance;
@@ -26,7 +28,8 @@ export class WriteBack implements Waiter {
   readonly #value: unknown;
   readonly #since: number;
   #span: Span | undefined;
-  #next: () => void = () => {};
+  #next: () => void = nothing;
+  #released = false;
   #resume: ((reply: number, value: unknown) => void) | undefined;
 
   constructor(useCase: UseCase, remote: RemoteLayer, flight: number, promise: Promise<unknown>, value: unknown) {
@@ -42,19 +45,38 @@ export class WriteBack implements Waiter {
 
   /** Starts the serializer, before the caller is answered. */
   dump(): void {
-    const failed = (error: unknown): void => this.#dumpFailed(error);
+    const dumped = (payload: unknown): void => this.#go(() => this.#dumped(payload));
+    const failed = (error: unknown): void => this.#go(() => this.#dumpFailed(error));
     try {
-      const dumped: unknown = this.#useCase.serializer.dump(this.#value);
-      if (isThenable(dumped)) adopt(dumped).then((payload) => this.#dumped(payload), failed);
-      else this.#next = () => this.#dumped(dumped);
+      const payload: unknown = this.#useCase.serializer.dump(this.#value);
+      if (isThenable(payload)) adopt(payload).then(dumped, failed);
+      else dumped(payload);
     } catch (error) {
-      this.#next = () => failed(error);
+      failed(error);
     }
   }
 
-  /** Goes on to Redis, once the caller is answered; what an asynchronous serializer makes follows by itself. */
+  #go(next: () => void): void {
+    if (this.#released) next();
+    else this.#next = next;
+  }
+
+  /**
+   * Goes on to Redis: once the caller is answered and Redis is known to have no value. What an asynchronous serializer
+   * makes follows by itself.
+   */
   write(): void {
-    this.#next();
+    this.#released = true;
+    const next = this.#next;
+    this.#next = nothing;
+    next();
+  }
+
+  /** Nothing is to be written after all, and nobody hears of a value that could not be dumped. */
+  discard(): void {
+    this.#next = nothing;
+    this.#instance.end(this.#flight, this.#promise, this);
+    this.#instance.writeEnded();
   }
 
   replied(reply: number, value: unknown): void {

@@ -25,6 +25,8 @@ const SCHEMA: [string, "counter" | "histogram", string[], number[]?][] = [
   ["dialcache_error_counter", "counter", [...LAYER, "error", "in_fallback"]],
   ["dialcache_invalidation_counter", "counter", ["cache_namespace", "key_type", "layer"]],
   ["dialcache_coalesced_counter", "counter", ["cache_namespace", "use_case", "key_type", "scope"]],
+  // This package's own.
+  ["dialcache_read_hedge_counter", "counter", OUTCOME],
   ["dialcache_shadow_validation_counter", "counter", OUTCOME],
   ["dialcache_compression_counter", "counter", [...LAYER, "outcome"]],
   ["dialcache_get_timer", "histogram", LAYER, SECONDS],
@@ -51,6 +53,7 @@ function callEveryHook(metrics: DialCacheMetricsAdapter): void {
   metrics.observeSerialization({ ...labels, operation: "load" }, 0.003);
   metrics.observeSize(labels, 250);
   metrics.coalesced?.({ ...names, scope: "process" });
+  metrics.readHedge?.({ ...names, outcome: "outrun" });
   metrics.shadowValidation?.({ ...names, outcome: "match" });
   metrics.observeShadowValueAge?.({ ...names, outcome: "match" }, 7);
   metrics.compression?.({ ...labels, outcome: "compressed" });
@@ -150,6 +153,11 @@ describe.each(RIGS)("Prometheus output of a mixed workload: $client, $time", (ki
       const memo = loadOf(cached, "Memo", async (key) => key, {
         defaultConfig: new DialCacheKeyConfig({ requestLocal: true }),
       });
+      // Its delay is over at once, and its read is not.
+      const hedged = loadOf(cached, "Hedged", async (key) => key, {
+        defaultConfig: new DialCacheKeyConfig({ ttlSec: { remote: 60 } }),
+        readHedge: { delayMs: 0.000_001 },
+      });
       const failing = loadOf(cached, "Failing", () => Promise.reject(new Error("down")), { defaultConfig: BOTH });
       await cached.enable(async () => {
         await get(id);
@@ -162,6 +170,11 @@ describe.each(RIGS)("Prometheus output of a mixed workload: $client, $time", (ki
         await off(id);
         await Promise.all([memo(id), memo(id)]);
         await memo(id);
+        await world.server.freeze();
+        const outrun = hedged(id);
+        await world.lapse(1);
+        await outrun;
+        world.server.thaw();
         await expect(failing(id)).rejects.toThrow("down");
         await get("\ud800");
       });
@@ -178,6 +191,7 @@ describe.each(RIGS)("Prometheus output of a mixed workload: $client, $time", (ki
       ["disabled", "dialcache_disabled_counter"],
       ["error", "dialcache_error_counter"],
       ["coalesced", "dialcache_coalesced_counter"],
+      ["readHedge", "dialcache_read_hedge_counter"],
     ] as const) {
       const expected = new Map<string, number>();
       for (const labels of labelsOf(method)) {

@@ -241,8 +241,14 @@ function badUseCaseOptions(base: Record<string, unknown>): BadOption[] {
     ),
     ...of("shadowComparator", notFunctions),
     ...of("readTimeoutMs", [[50, "TypeError"]]),
-    // Not available in this version.
-    ...of("readHedge", [[{ delayMs: 5 }, "TypeError"]]),
+    ...of("readHedge", notObjects),
+    ...of("readHedge.delayMs", [
+      [undefined, "TypeError"],
+      ["5", "TypeError"],
+      [0, "RangeError"],
+      [-1, "RangeError"],
+      [Number.NaN, "RangeError"],
+    ]),
   ];
 }
 

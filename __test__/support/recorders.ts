@@ -22,6 +22,7 @@ const METHODS = [
   "error",
   "invalidation",
   "coalesced",
+  "readHedge",
   "shadowValidation",
   "observeShadowValueAge",
   "compression",

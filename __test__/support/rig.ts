@@ -4,6 +4,7 @@ import {
   DialCacheKeyConfig,
   type DialCacheRedisClient,
   JsonSerializer,
+  type ReadHedgeOptions,
   RedisClient,
   type RedisConfig,
   type Serializer,
@@ -72,6 +73,7 @@ export interface LoadOptions {
   readonly serializer?: Serializer<unknown>;
   readonly keyType?: string;
   readonly trackForInvalidation?: boolean;
+  readonly readHedge?: ReadHedgeOptions | undefined;
 }
 
 /** A cached function, called inside an `enable()` scope of its own. */

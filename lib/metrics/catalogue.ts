@@ -66,6 +66,12 @@ export const COUNTED: Readonly<Record<CountingHook, Metric>> = {
     help: "Calls that joined the work of another call",
     labels: [...USE_CASE, "scope"],
   },
+  readHedge: {
+    prometheus: "dialcache_read_hedge_counter",
+    dotted: "read_hedge.count",
+    help: "Hedged Redis reads, by what came of them, and hedges denied",
+    labels: [...USE_CASE, "outcome"],
+  },
   shadowValidation: {
     prometheus: "dialcache_shadow_validation_counter",
     dotted: "shadow.count",

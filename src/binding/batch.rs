@@ -143,6 +143,23 @@ impl<'env, 'lines> Batch<'env, 'lines> {
                     self.push(u32::from(engine), flight.0, reply, ())
                 }
             },
+            Event::Hedge { ticket, at } => {
+                let Addressee::Flight {
+                    engine,
+                    flight,
+                    generation,
+                } = addressee(ticket)
+                else {
+                    return Ok(());
+                };
+                let reply = self.tell(engine, flight, generation, |core, clock| {
+                    codes::after_delay(core.hedge_due(flight, clock.at(at)))
+                });
+                if reply == Reply::Stale as i32 {
+                    return Ok(());
+                }
+                self.push(u32::from(engine), flight.0, reply, ())
+            }
             Event::Write { ticket, outcome, .. } => match addressee(ticket) {
                 Addressee::Call(call) => self.push_written(call, outcome),
                 Addressee::Flight {

@@ -70,14 +70,13 @@ impl Reader {
         let Some(flight) = core.flight(id) else {
             return Ok(());
         };
+        let chain = &flight.chain;
         let request = ReadRequest {
             value_key: core.value_key(id).unwrap_or_default(),
             watermark_key: core.watermark_key(id),
             envelope: Envelope::Ours,
-            deadline: flight
-                .chain
-                .read_deadline()
-                .and_then(|deadline| clock.instant(deadline)),
+            deadline: chain.read_deadline().and_then(|deadline| clock.instant(deadline)),
+            hedge_at: chain.hedge_at().and_then(|hedge_at| clock.instant(hedge_at)),
         };
         let ticket = flight_ticket(self.number, id, flight.generation);
         self.client.read(ticket, request)?;

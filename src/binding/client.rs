@@ -174,6 +174,7 @@ impl NativeClient {
             value_key,
             watermark_key,
             deadline,
+            hedge_at: None,
             envelope: Envelope::Callers,
         };
         self.accepted(self.client.read(call_ticket(call), request))

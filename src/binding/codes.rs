@@ -6,7 +6,7 @@
 use napi_derive::napi;
 
 use crate::core::chain::AfterRead;
-use crate::core::engine::{Due, Engine, LayerTrace, Settled, Trace};
+use crate::core::engine::{AfterDelay, Due, Engine, LayerTrace, Settled, Trace};
 use crate::core::flight::FlightId;
 use crate::core::local::Slot;
 use crate::core::policy::OffReason;
@@ -67,6 +67,14 @@ pub enum Reply {
     Written = 5,
     /// The write failed.
     WriteFailed = 6,
+    /// The source had answered before, and a clean miss followed: write its value.
+    WriteBack = 7,
+    /// The source had answered before, and there is nothing to write.
+    Over = 8,
+    /// The read is still pending: start the source beside it. Ends no request.
+    Hedge = 9,
+    /// The read is still pending, and the budget lets nothing start beside it. Ends no request.
+    HedgeDenied = 10,
 }
 
 /// Why a source's result was not accepted: negative answers.
@@ -78,6 +86,10 @@ pub enum Refusal {
     TimedOut = -2,
     /// Nobody waits any more.
     Stale = -3,
+    /// A failure, but the read may still bring a value.
+    AwaitRead = -4,
+    /// The deadline had passed, but the read may still bring a value.
+    TimedOutAwaitRead = -5,
 }
 
 /// What a due deadline means, above [`NUMBER_BITS`].
@@ -89,8 +101,16 @@ pub enum DueKind {
     Source = 1,
     /// The time in which an answered flight may be joined.
     Linger = 2,
+    /// A read whose call was answered by the source.
+    ReadOver = 3,
+    /// The delay after which a leader's source may start beside its read.
+    Hedge = 4,
+    /// A leader's source, while its read may still bring a value.
+    SourceAwaitRead = 5,
+    /// The delay after which a leader's source might have started beside its read, had the budget let it.
+    HedgeDenied = 6,
     /// A shadow job's.
-    Shadow = 3,
+    Shadow = 7,
 }
 
 /// Packs a start and its slot's or flight's number.
@@ -103,10 +123,22 @@ pub const fn start(kind: Start, number: u32, freed: bool) -> i32 {
 pub const fn reply(verdict: AfterRead) -> i32 {
     let reply = match verdict {
         AfterRead::Load => Reply::Load,
-        AfterRead::Source => Reply::Miss,
+        AfterRead::Miss => Reply::Miss,
         AfterRead::Failed => Reply::Failed,
         AfterRead::TimedOut => Reply::TimedOut,
+        AfterRead::Write => Reply::WriteBack,
+        AfterRead::Over => Reply::Over,
         AfterRead::Stale => Reply::Stale,
+    };
+    reply as i32
+}
+
+/// The number of what follows a read's delay.
+pub const fn after_delay(verdict: AfterDelay) -> i32 {
+    let reply = match verdict {
+        AfterDelay::Hedge => Reply::Hedge,
+        AfterDelay::Denied => Reply::HedgeDenied,
+        AfterDelay::Stale => Reply::Stale,
     };
     reply as i32
 }
@@ -125,6 +157,8 @@ pub const fn settled(settled: Settled, timer: bool, freed: bool) -> i32 {
         Settled::Failed => Refusal::Failed as i32,
         Settled::TimedOut => Refusal::TimedOut as i32,
         Settled::Stale => Refusal::Stale as i32,
+        Settled::AwaitRead => Refusal::AwaitRead as i32,
+        Settled::TimedOutAwaitRead => Refusal::TimedOutAwaitRead as i32,
     }
 }
 
@@ -149,6 +183,10 @@ pub const fn due(due: Option<Due>) -> i32 {
         Some(Due::Read(FlightId(flight))) => (DueKind::Read, flight),
         Some(Due::Source(FlightId(flight))) => (DueKind::Source, flight),
         Some(Due::Linger(FlightId(flight))) => (DueKind::Linger, flight),
+        Some(Due::ReadOver(FlightId(flight))) => (DueKind::ReadOver, flight),
+        Some(Due::Hedge(FlightId(flight))) => (DueKind::Hedge, flight),
+        Some(Due::HedgeDenied(FlightId(flight))) => (DueKind::HedgeDenied, flight),
+        Some(Due::SourceAwaitRead(FlightId(flight))) => (DueKind::SourceAwaitRead, flight),
         Some(Due::Shadow(ShadowId(job))) => (DueKind::Shadow, job),
     };
     ((kind as i32) << NUMBER_BITS) | number.cast_signed()

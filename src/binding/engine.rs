@@ -22,6 +22,7 @@ use super::raw;
 use super::steps::{self, Step};
 use crate::core::engine::{CallOptions, Engine, EngineOptions, UseCaseId, UseCaseOptions, WriteResult};
 use crate::core::flight::FlightId;
+use crate::core::hedge::read::ReadDelay;
 use crate::core::local::Eviction;
 use crate::core::policy::Leaves;
 use crate::remote::{Envelope, WriteRequest};
@@ -81,6 +82,8 @@ pub struct CallConfig {
     pub read_timeout_ms: f64,
     /// Milliseconds; absent: no deadline.
     pub source_timeout_ms: Option<f64>,
+    /// After how many milliseconds a read is hedged; 0: `"auto"`, absent: never.
+    pub read_hedge_ms: Option<f64>,
 }
 
 impl From<CallConfig> for CallOptions {
@@ -90,6 +93,13 @@ impl From<CallConfig> for CallOptions {
             policy: leaves.resolve(),
             read_timeout: millis(config.read_timeout_ms),
             source_timeout: config.source_timeout_ms.map(millis),
+            read_hedge: config.read_hedge_ms.map(|ms| {
+                if ms > 0.0 {
+                    ReadDelay::Fixed(ms)
+                } else {
+                    ReadDelay::Auto
+                }
+            }),
         }
     }
 }

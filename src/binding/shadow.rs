@@ -232,6 +232,7 @@ impl NativeEngine {
             value_key: keys.value,
             watermark_key: keys.watermark,
             deadline: self.cell.clock.instant(job.read_until(self.cell.clock.now())),
+            hedge_at: None,
             envelope: Envelope::Ours,
         };
         reader.read_weakly(call, request).err().map(Failure::from)

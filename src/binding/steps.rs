@@ -15,7 +15,7 @@ pub enum Step {
     /// A read that JavaScript made has settled: 0 hit, 1 miss, anything else a failure. Answers a
     /// [`codes::Reply`].
     ReadSettled = 0,
-    /// The serializer rejected the payload.
+    /// The serializer rejected the payload. Answers 1 when the call still waits.
     LoadFailed = 1,
     /// The serializer made a value of the payload. Answers as [`codes::settled`].
     Loaded = 2,
@@ -30,6 +30,8 @@ pub enum Step {
     WriteSettled = 6,
     /// Nothing happened. Answers 1 when the timer must be set anew.
     TimerChanged = 7,
+    /// Nothing happened. Answers 1 while the flight's read is pending.
+    Reading = 8,
 }
 
 /// Tells a flight's engine.
@@ -46,6 +48,7 @@ pub const fn run(step: Step) -> Run {
         Step::DumpFailed => dump_failed,
         Step::WriteSettled => write_settled,
         Step::TimerChanged => timer_changed,
+        Step::Reading => reading,
     }
 }
 
@@ -59,8 +62,7 @@ fn read_settled(cell: &EngineCell, flight: FlightId, result: u32) -> i32 {
 }
 
 fn load_failed(cell: &EngineCell, flight: FlightId, _: u32) -> i32 {
-    cell.core.borrow_mut().load_failed(flight);
-    0
+    cell.core.borrow_mut().load_failed(flight).into()
 }
 
 fn loaded(cell: &EngineCell, flight: FlightId, _: u32) -> i32 {
@@ -95,6 +97,10 @@ fn write_settled(cell: &EngineCell, flight: FlightId, result: u32) -> i32 {
     let mut core = cell.core.borrow_mut();
     let slot = core.write_settled(flight, result, cell.clock.now());
     codes::placed(slot, &core)
+}
+
+fn reading(cell: &EngineCell, flight: FlightId, _: u32) -> i32 {
+    cell.core.borrow().is_reading(flight).into()
 }
 
 fn timer_changed(cell: &EngineCell, _: FlightId, _: u32) -> i32 {

@@ -165,6 +165,14 @@ impl Flights {
         }
     }
 
+    /// Until when this answered flight may be joined; `None` when nobody can.
+    #[must_use]
+    pub fn joinable_till(&self, id: FlightId) -> Option<Nanos> {
+        self.is_listed(id)
+            .then(|| self.get(id).map(|flight| flight.joinable_until))
+            .flatten()
+    }
+
     /// Nobody joins this flight any more; the flight itself goes on.
     pub fn unlist(&mut self, id: FlightId) {
         let Some(flight) = self.get(id) else { return };

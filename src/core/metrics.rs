@@ -50,6 +50,14 @@ pub enum Counter {
     LoadFailed,
     /// Values the serializer could not dump.
     DumpFailed,
+    /// Hedged reads whose hit won over the source beside them.
+    ReadHedgeHit,
+    /// Hedged reads that the source beside them outran.
+    ReadHedgeOutrun,
+    /// Hedged reads whose source failed while the read was pending.
+    ReadHedgeSourceError,
+    /// Hedges of reads that the budget denied.
+    ReadHedgeDenied,
     /// Calls that joined a flight.
     Coalesced,
     /// Source runs begun.

@@ -31,6 +31,8 @@ pub struct ReadRequest {
     pub watermark_key: Option<String>,
     /// When the caller stops waiting. Without one it waits as long as the connection lives.
     pub deadline: Option<Instant>,
+    /// When the caller is told that there is no reply yet, once and before the deadline.
+    pub hedge_at: Option<Instant>,
     /// Who opens the envelope.
     pub envelope: Envelope,
 }

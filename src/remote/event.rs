@@ -10,7 +10,7 @@ use super::error::RemoteError;
 pub type Ticket = u64;
 
 /// One completion or change. Every accepted request gets exactly one of `Read`, `Due`, `Write`,
-/// `Invalidate` or `Ready`.
+/// `Invalidate` or `Ready`; before it a read may get one `Hedge`.
 #[derive(Debug)]
 pub enum Event {
     /// A read ended before its deadline.
@@ -28,6 +28,13 @@ pub enum Event {
         /// The request.
         ticket: Ticket,
         /// When this was noticed; never before the deadline.
+        at: Instant,
+    },
+    /// A read has no reply at its [`hedge_at`](super::ReadRequest::hedge_at). It goes on.
+    Hedge {
+        /// The request.
+        ticket: Ticket,
+        /// When this was noticed; never before.
         at: Instant,
     },
     /// A write ended.
@@ -83,7 +90,7 @@ impl Event {
             | Self::Write { ticket, .. }
             | Self::Invalidate { ticket, .. }
             | Self::Ready { ticket, .. } => Some(ticket),
-            Self::Status { .. } | Self::Credentials { .. } => None,
+            Self::Hedge { .. } | Self::Status { .. } | Self::Credentials { .. } => None,
         }
     }
 }

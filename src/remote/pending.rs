@@ -93,6 +93,14 @@ impl Pending {
         });
     }
 
+    /// Tells the owner that there is no reply yet.
+    pub fn hedge(&self) {
+        self.client.sink.deliver(Event::Hedge {
+            ticket: self.ticket,
+            at: Instant::now(),
+        });
+    }
+
     /// Ends a read at `at`.
     pub fn finish_read(mut self, at: Instant, outcome: ReadOutcome) {
         if let ReadOutcome::Failed(error) = &outcome {

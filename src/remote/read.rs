@@ -30,23 +30,31 @@ pub(super) async fn run(mut pending: Pending, request: ReadRequest) {
     let client = pending.client().clone();
     let deadline = request.deadline;
     let mut due = pin!(until(deadline));
+    let mut hedge = pin!(until(request.hedge_at));
+    let mut is_hedged = false;
     let progress = Progress::default();
     let mut reply = pin!(fetch(&client, &request, &progress));
 
-    let reply = tokio::select! {
-        biased;
-        reply = &mut reply => reply,
-        () = &mut due => {
-            if !progress.is_sent() {
-                // Nothing of it is left anywhere.
-                return pending.finish_due();
+    let reply = loop {
+        tokio::select! {
+            biased;
+            reply = &mut reply => break reply,
+            () = &mut due => {
+                if !progress.is_sent() {
+                    // Nothing of it is left anywhere.
+                    return pending.finish_due();
+                }
+                pending.due();
+                progress.give_up();
+                if let Fetched::Reply(reply) = reply.await {
+                    record_late(&client, deadline, &reply.and_then(|reply| Found::new(reply, &request)));
+                }
+                return;
             }
-            pending.due();
-            progress.give_up();
-            if let Fetched::Reply(reply) = reply.await {
-                record_late(&client, deadline, &reply.and_then(|reply| Found::new(reply, &request)));
+            () = &mut hedge, if !is_hedged => {
+                is_hedged = true;
+                pending.hedge();
             }
-            return;
         }
     };
     let reply = match reply {
@@ -100,8 +108,8 @@ pub(super) async fn run(mut pending: Pending, request: ReadRequest) {
 /// deadline would be up to two late. The turn a millisecond before is often the first one after it.
 const ROUNDING: Duration = Duration::from_millis(1);
 
-async fn until(deadline: Option<Instant>) {
-    let Some(deadline) = deadline else {
+async fn until(moment: Option<Instant>) {
+    let Some(deadline) = moment else {
         return std::future::pending().await;
     };
     if let Some(early) = deadline.checked_sub(ROUNDING) {

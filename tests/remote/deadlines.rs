@@ -52,6 +52,40 @@ fn a_frozen_server_lets_every_read_go_at_its_deadline() {
 }
 
 #[test]
+fn a_read_without_a_reply_is_told_once_at_its_hedge_and_goes_on() {
+    let server = Server::start();
+    let (mut harness, client) = Harness::connected(&server.url());
+    client.write(0, write("hit", text("value"))).unwrap();
+    harness.written(0).unwrap();
+    server.freeze();
+    let hedge_at = Instant::now() + Duration::from_millis(20);
+    for (ticket, deadline) in [(1, Duration::from_millis(60)), (2, PATIENCE)] {
+        let mut request = read("hit", Some(deadline));
+        request.hedge_at = Some(hedge_at);
+        client.read(ticket, request).unwrap();
+    }
+    let mut hedged = [harness.hedged(), harness.hedged()];
+    hedged.sort_unstable();
+    assert_eq!(hedged.map(|(ticket, _)| ticket), [1, 2]);
+    assert!(hedged.iter().all(|(_, at)| *at >= hedge_at));
+    assert!(matches!(harness.end_of(1), Event::Due { .. }));
+    server.thaw();
+    assert_eq!(harness.hit(2).payload, text("value"));
+    harness.expect_silence();
+}
+
+#[test]
+fn a_read_that_is_over_before_its_hedge_is_not_told() {
+    let server = Server::start();
+    let (mut harness, client) = Harness::connected(&server.url());
+    let mut request = read("nothing", Some(PATIENCE));
+    request.hedge_at = Some(Instant::now() + Duration::from_secs(5));
+    client.read(1, request).unwrap();
+    assert!(matches!(harness.outcome(1), ReadOutcome::Miss));
+    harness.expect_silence();
+}
+
+#[test]
 fn a_deadline_holds_behind_writes_that_do_not_get_through() {
     let server = Server::start();
     let (mut harness, client) = Harness::connected_with(Options {

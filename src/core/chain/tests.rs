@@ -1,14 +1,16 @@
 use super::*;
 
+mod hedged;
+
 fn reading(local: bool) -> Chain {
     let mut chain = Chain::new(local, false);
-    chain.read_started(50);
+    chain.read_started(50, None);
     chain
 }
 
 fn publication(chain: &mut Chain) -> Publication {
     chain.source_started(None);
-    match chain.source_settled(1_000) {
+    match chain.source_settled(true, 1_000) {
         AfterSource::Accept(publication) => publication,
         other => panic!("not accepted: {other:?}"),
     }
@@ -20,10 +22,10 @@ fn a_hit_in_time_is_loaded_and_published_locally_only() {
     assert_eq!(chain.read_settled(ReadResult::Hit, 49), AfterRead::Load);
     assert_eq!(
         chain.loaded(),
-        Publication {
+        Some(Publication {
             local: true,
             remote: false
-        }
+        })
     );
     assert!(chain.is_answered());
 }
@@ -90,7 +92,7 @@ fn a_clean_miss_writes_a_failed_or_timed_out_read_does_not() {
 fn a_rejected_payload_is_replaced() {
     let mut chain = reading(false);
     chain.read_settled(ReadResult::Hit, 1);
-    chain.load_failed();
+    assert!(chain.load_failed());
     assert_eq!(
         publication(&mut chain),
         Publication {
@@ -116,18 +118,18 @@ fn the_source_has_a_deadline_of_its_own() {
     let mut chain = Chain::new(true, false);
     chain.source_started(Some(10));
     assert_eq!(chain.source_due(9), AfterSource::Stale);
-    assert_eq!(chain.source_settled(10), AfterSource::TimedOut);
-    assert_eq!(chain.source_settled(11), AfterSource::Stale);
+    assert_eq!(chain.source_settled(true, 10), AfterSource::TimedOut);
+    assert_eq!(chain.source_settled(true, 11), AfterSource::Stale);
 
     let mut chain = Chain::new(true, false);
     chain.source_started(Some(10));
     assert_eq!(chain.source_due(10), AfterSource::TimedOut);
-    assert_eq!(chain.source_settled(11), AfterSource::Stale);
+    assert_eq!(chain.source_settled(true, 11), AfterSource::Stale);
 }
 
 fn tracked() -> Chain {
     let mut chain = Chain::new(true, true);
-    chain.read_started(50);
+    chain.read_started(50, None);
     chain
 }
 
@@ -169,10 +171,10 @@ fn a_tracked_hit_is_published_unless_its_id_was_invalidated_meanwhile() {
         }
         assert_eq!(
             chain.loaded(),
-            Publication {
+            Some(Publication {
                 local: !barred,
                 remote: false
-            }
+            })
         );
     }
 }

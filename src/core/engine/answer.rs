@@ -58,7 +58,22 @@ pub enum Settled {
     Failed,
     /// The deadline had passed.
     TimedOut,
+    /// It failed, but the read it was started beside may still bring a value.
+    AwaitRead,
+    /// It took too long, but the read it was started beside may still bring a value.
+    TimedOutAwaitRead,
     /// Not expected any more.
+    Stale,
+}
+
+/// What to do at the end of a read's delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterDelay {
+    /// Start the source beside the read.
+    Hedge,
+    /// The budget has nothing left: go on waiting.
+    Denied,
+    /// The read is over, or was hedged before.
     Stale,
 }
 
@@ -78,8 +93,16 @@ pub enum WriteResult {
 pub enum Due {
     /// The leader waits no longer for Redis.
     Read(FlightId),
+    /// The leader's call has its answer and its read brought nothing to write.
+    ReadOver(FlightId),
+    /// The leader starts its source beside the read.
+    Hedge(FlightId),
+    /// The leader would start its source beside the read, but the budget has nothing left.
+    HedgeDenied(FlightId),
     /// The leader waits no longer for its source.
     Source(FlightId),
+    /// The leader waits no longer for its source, but still for its read.
+    SourceAwaitRead(FlightId),
     /// Nobody joins this flight any more.
     Linger(FlightId),
     /// This shadow job has to be told.

@@ -35,7 +35,9 @@ impl Engine {
             policy,
             read_timeout,
             source_timeout,
+            read_hedge,
         } = *options.unwrap_or(&registered.call);
+        let read_wait = read_timeout;
         let read_timeout = nanos(read_timeout);
         self.trace = Trace::default();
         let scheme = &self.registry.space(space).scheme;
@@ -120,11 +122,12 @@ impl Engine {
                 counters.add(Counter::ReadDeadlineArmed);
                 self.trace.remote = LayerTrace::Miss;
                 let deadline = now.saturating_add(read_timeout);
+                let hedge_at = read_hedge.and_then(|delay| self.hedge_at(space, delay, read_wait, now));
                 if let Some(flight) = self.flights.get_mut(flight) {
-                    flight.chain.read_started(deadline);
+                    flight.chain.read_started(deadline, hedge_at);
                 }
                 if self.times_reads {
-                    self.deadlines.arm(flight.0, deadline, true);
+                    self.deadlines.arm(flight.0, hedge_at.unwrap_or(deadline), true);
                 }
                 Ok(Begin::Read(flight))
             }

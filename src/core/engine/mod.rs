@@ -5,6 +5,7 @@
 
 mod answer;
 mod begin;
+mod hedge;
 mod registry;
 mod settle;
 mod shadow;
@@ -12,7 +13,7 @@ mod shadow;
 mod tests;
 mod timers;
 
-pub use answer::{Begin, Due, Gauges, LayerTrace, Settled, Timer, Trace, WriteResult};
+pub use answer::{AfterDelay, Begin, Due, Gauges, LayerTrace, Settled, Timer, Trace, WriteResult};
 pub use registry::{CallOptions, UseCaseId, UseCaseOptions};
 pub use shadow::{NoJob, ShadowKeys, ShadowPlan};
 
@@ -139,7 +140,8 @@ impl Engine {
         }
         self.shadows.bar(group);
         for flight in self.flights.bar(group) {
-            if self.flight(flight).is_some_and(|flight| flight.chain.is_answered()) {
+            let lingers = |flight: &Flight| flight.chain.is_answered() && !flight.chain.is_reading();
+            if self.flight(flight).is_some_and(lingers) {
                 self.deadlines.disarm(flight.0);
             }
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::super::Nanos;
 use super::super::error::KeyError;
+use super::super::hedge::read::{ReadDelay, ReadHedge};
 use super::super::key::KeyScheme;
 use super::super::metrics::{Counter, CounterList, Counters};
 use super::super::policy::Policy;
@@ -34,6 +35,8 @@ pub struct CallOptions {
     pub read_timeout: Duration,
     /// How long the source may run; `None`: for ever.
     pub source_timeout: Option<Duration>,
+    /// When a read is hedged; `None`: never.
+    pub read_hedge: Option<ReadDelay>,
 }
 
 /// Names a use case's entries, flights and counters. Use cases registered under one key type and
@@ -46,6 +49,8 @@ pub(super) struct Space {
     pub(super) key_type: Box<str>,
     pub(super) use_case: Box<str>,
     pub(super) counters: Counters,
+    /// What its hedged reads share.
+    pub(super) hedge: Option<ReadHedge>,
 }
 
 pub(super) struct UseCase {
@@ -94,6 +99,7 @@ impl Registry {
             key_type: key_type.into(),
             use_case: use_case.into(),
             counters: self.counted.counters(key_type, use_case),
+            hedge: None,
         });
         Ok(SpaceId(number(self.spaces.len() - 1)))
     }
@@ -109,6 +115,25 @@ impl Registry {
 
     pub(super) fn space(&self, id: SpaceId) -> &Space {
         &self.spaces[id.0 as usize]
+    }
+
+    pub(super) fn hedge(&mut self, id: SpaceId) -> Option<&mut ReadHedge> {
+        self.spaces[id.0 as usize].hedge.as_mut()
+    }
+
+    /// The hedge that a use case's reads share, made at the first of them.
+    pub(super) fn hedge_for(
+        &mut self,
+        id: SpaceId,
+        delay: ReadDelay,
+        read_timeout: Duration,
+    ) -> Option<&mut ReadHedge> {
+        let hedge = &mut self.spaces[id.0 as usize].hedge;
+        if hedge.is_none() {
+            // What is out of range was refused at registration.
+            *hedge = ReadHedge::new(delay, millis(read_timeout)).ok();
+        }
+        hedge.as_mut()
     }
 
     pub(super) fn space_of(&self, id: UseCaseId) -> &Space {
@@ -133,6 +158,10 @@ impl Registry {
     pub(super) const fn counted(&self) -> &CounterList {
         &self.counted
     }
+}
+
+fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }
 
 pub(super) fn nanos(duration: Duration) -> Nanos {

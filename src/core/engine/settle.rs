@@ -1,7 +1,7 @@
 //! What follows when a read, a serializer, the source or a write is done.
 
 use super::super::Nanos;
-use super::super::chain::{AfterRead, AfterSource, ReadResult};
+use super::super::chain::{AfterRead, AfterSource, Next, ReadResult};
 use super::super::flight::FlightId;
 use super::super::local::Slot;
 use super::super::metrics::Counter;
@@ -21,7 +21,7 @@ impl Engine {
             return AfterRead::Stale;
         };
         let verdict = flight.chain.read_settled(result, at);
-        self.after_read(id, verdict)
+        self.after_read(id, verdict, at)
     }
 
     /// The flight's read failed before it began, so nothing waits for its deadline.
@@ -39,42 +39,78 @@ impl Engine {
             return AfterRead::Stale;
         };
         let verdict = flight.chain.read_due(at);
-        self.after_read(id, verdict)
+        self.after_read(id, verdict, at)
     }
 
-    fn after_read(&mut self, id: FlightId, verdict: AfterRead) -> AfterRead {
+    fn after_read(&mut self, id: FlightId, verdict: AfterRead, at: Nanos) -> AfterRead {
+        let Some(flight) = self.flights.get(id) else {
+            return verdict;
+        };
+        let use_case = flight.use_case;
         if verdict == AfterRead::Stale {
             return verdict;
         }
-        self.deadlines.disarm(id.0);
+        self.sample_read(id, at);
         let counter = match verdict {
-            AfterRead::Source => Counter::RemoteMiss,
+            AfterRead::Miss => Counter::RemoteMiss,
             AfterRead::Failed => Counter::ReadFailed,
             AfterRead::TimedOut => Counter::ReadTimeout,
-            AfterRead::Load | AfterRead::Stale => return verdict,
+            AfterRead::Write if self.remote => {
+                self.linger(id);
+                return verdict;
+            }
+            AfterRead::Write | AfterRead::Over => {
+                self.end(id);
+                return AfterRead::Over;
+            }
+            AfterRead::Load | AfterRead::Stale => {
+                self.rearm_after_read(id);
+                return verdict;
+            }
         };
-        if let Some(use_case) = self.flight(id).map(|flight| flight.use_case) {
-            self.count(use_case, counter);
-        }
+        self.rearm_after_read(id);
+        self.count(use_case, counter);
+        self.pass_error(id);
         verdict
     }
 
-    /// The serializer rejected the flight's payload; the source comes next.
-    pub fn load_failed(&mut self, id: FlightId) {
+    /// The serializer rejected the flight's payload; the source comes next. False when the call had
+    /// its answer before.
+    pub fn load_failed(&mut self, id: FlightId) -> bool {
+        let Some(flight) = self.flights.get_mut(id) else {
+            return false;
+        };
+        let use_case = flight.use_case;
+        let waited = flight.chain.load_failed();
+        self.count(use_case, Counter::LoadFailed);
+        if waited {
+            self.count(use_case, Counter::RemoteMiss);
+            self.pass_error(id);
+        }
+        waited
+    }
+
+    /// A source that ran beside the read has failed before, and now the read has brought nothing: the
+    /// flight is over.
+    fn pass_error(&mut self, id: FlightId) {
         let Some(flight) = self.flights.get_mut(id) else {
             return;
         };
-        flight.chain.load_failed();
-        let use_case = flight.use_case;
-        self.count(use_case, Counter::LoadFailed);
-        self.count(use_case, Counter::RemoteMiss);
+        if flight.chain.next() == Next::PassError {
+            flight.chain.error_passed();
+            self.end(id);
+        }
     }
 
     /// The serializer made a value of the flight's payload. The flight is over.
     pub fn loaded(&mut self, id: FlightId, now: Nanos) -> Option<Slot> {
         let flight = self.flights.get_mut(id)?;
-        let publication = flight.chain.loaded();
+        let publication = flight.chain.loaded()?;
         let use_case = flight.use_case;
+        if flight.chain.was_hedged() {
+            self.deadlines.disarm(id.0);
+            self.count(use_case, Counter::ReadHedgeHit);
+        }
         self.count(use_case, Counter::RemoteHit);
         let slot = self.publish_locally(id, publication.local, now);
         self.flights.land(id);
@@ -89,7 +125,9 @@ impl Engine {
         let use_case = flight.use_case;
         let deadline = flight.source_timeout.map(|timeout| now.saturating_add(timeout));
         flight.chain.source_started(deadline);
-        if let Some(deadline) = deadline {
+        if flight.chain.is_reading() {
+            self.rearm(id);
+        } else if let Some(deadline) = deadline {
             self.deadlines.arm(id.0, deadline, true);
         }
         self.count(use_case, Counter::SourceCall);
@@ -102,25 +140,39 @@ impl Engine {
         };
         let use_case = flight.use_case;
         let joinable_until = now.saturating_add(flight.read_timeout);
-        let verdict = flight.chain.source_settled(now);
+        let verdict = flight.chain.source_settled(ok, now);
         let publication = match verdict {
             AfterSource::Stale => return Settled::Stale,
             AfterSource::TimedOut => {
                 self.source_timed_out(id, use_case);
                 return Settled::TimedOut;
             }
+            AfterSource::TimedOutAwaitRead => {
+                self.hedge_failed(id, use_case, Counter::SourceTimeout);
+                return Settled::TimedOutAwaitRead;
+            }
+            AfterSource::AwaitRead => {
+                self.hedge_failed(id, use_case, Counter::SourceFailed);
+                return Settled::AwaitRead;
+            }
+            AfterSource::Failed => {
+                self.count(use_case, Counter::SourceFailed);
+                self.end(id);
+                return Settled::Failed;
+            }
+            AfterSource::Outrun(publication) => return self.outran(id, publication, joinable_until, now),
             AfterSource::Accept(publication) => publication,
         };
         self.deadlines.disarm(id.0);
-        if !ok {
-            self.count(use_case, Counter::SourceFailed);
-            self.flights.land(id);
-            return Settled::Failed;
+        let outrun = self.flight(id).is_some_and(|flight| flight.chain.was_outrun());
+        if outrun {
+            // By a source that was done before the serializer was.
+            self.count(use_case, Counter::ReadHedgeOutrun);
         }
         let slot = self.publish_locally(id, publication.local, now);
         let write = publication.remote && self.remote;
         let wanted = self.flight(id).is_some_and(|flight| flight.remote_ttl_ms > 0);
-        if wanted && !write {
+        if wanted && !write && !outrun {
             self.count(use_case, Counter::WriteSkipped);
         }
         if !write {
@@ -131,15 +183,31 @@ impl Engine {
                 joinable: false,
             };
         }
+        let joinable = self.answered(id, slot, joinable_until);
+        self.linger(id);
+        Settled::Accepted { slot, write, joinable }
+    }
+
+    /// The flight has its answer, and goes on. Whether it may still be joined, until then.
+    pub(super) fn answered(&mut self, id: FlightId, slot: Option<Slot>, joinable_until: Nanos) -> bool {
         self.flights.answered(id);
         let joinable = slot.is_none() && self.flights.is_listed(id);
         if joinable {
             self.flights.joinable_until(id, joinable_until);
-            self.deadlines.arm(id.0, joinable_until, false);
         } else {
             self.flights.unlist(id);
         }
-        Settled::Accepted { slot, write, joinable }
+        joinable
+    }
+
+    /// Nothing but the time in which it may be joined ends now.
+    fn linger(&mut self, id: FlightId) {
+        match self.flights.joinable_till(id) {
+            Some(at) => self.deadlines.arm(id.0, at, false),
+            None => {
+                self.deadlines.disarm(id.0);
+            }
+        }
     }
 
     pub(super) fn source_timed_out(&mut self, id: FlightId, use_case: UseCaseId) {
@@ -148,7 +216,7 @@ impl Engine {
         self.flights.land(id);
     }
 
-    fn publish_locally(&mut self, id: FlightId, wanted: bool, now: Nanos) -> Option<Slot> {
+    pub(super) fn publish_locally(&mut self, id: FlightId, wanted: bool, now: Nanos) -> Option<Slot> {
         if !wanted {
             return None;
         }
@@ -187,7 +255,7 @@ impl Engine {
         slot
     }
 
-    fn end(&mut self, id: FlightId) {
+    pub(super) fn end(&mut self, id: FlightId) {
         self.deadlines.disarm(id.0);
         self.flights.land(id);
     }

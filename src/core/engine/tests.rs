@@ -1,3 +1,4 @@
+mod hedged;
 mod identity;
 mod model;
 mod shadow;
@@ -5,7 +6,7 @@ mod tracked;
 
 use std::time::Duration;
 
-use super::super::chain::{AfterRead, ReadResult};
+use super::super::chain::{AfterRead, Next, ReadResult};
 use super::super::flight::Unanswered;
 use super::super::policy::{Leaf, Leaves, OffReason};
 use super::*;
@@ -69,6 +70,7 @@ fn register(engine: &mut Engine, name: &str, policies: &Policies) -> UseCaseId {
                 policy: leaves.resolve(),
                 read_timeout: Duration::from_millis(50),
                 source_timeout: Some(Duration::from_secs(1)),
+                read_hedge: None,
             },
         })
         .unwrap()
@@ -101,7 +103,7 @@ fn a_miss_everywhere_leads_once_and_is_kept_until_its_ttl_is_over() {
     let use_case = register(&mut engine, "A", &BOTH);
     let flight = read(&mut engine, use_case, "1", 0);
     assert_eq!(begin(&mut engine, use_case, "1", MS), Begin::Join(flight));
-    assert_eq!(engine.read_settled(flight, ReadResult::Miss, 2 * MS), AfterRead::Source);
+    assert_eq!(engine.read_settled(flight, ReadResult::Miss, 2 * MS), AfterRead::Miss);
     assert_eq!(begin(&mut engine, use_case, "1", 3 * MS), Begin::Join(flight));
     let Settled::Accepted {
         slot: Some(slot),

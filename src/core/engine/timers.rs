@@ -3,7 +3,8 @@
 use super::super::Nanos;
 use super::super::chain::{AfterRead, AfterSource};
 use super::super::flight::FlightId;
-use super::{Due, Engine, Timer};
+use super::super::metrics::Counter;
+use super::{AfterDelay, Due, Engine, Timer};
 
 impl Engine {
     /// The next deadline that is due at `now`, if any.
@@ -14,16 +15,32 @@ impl Engine {
                 continue;
             };
             let use_case = flight.use_case;
-            if flight.chain.is_answered() {
+            if flight.chain.is_answered() && !flight.chain.is_reading() {
                 self.flights.unlist(id);
                 return Some(Due::Linger(id));
             }
-            if flight.chain.source_due(now) == AfterSource::TimedOut {
-                self.source_timed_out(id, use_case);
-                return Some(Due::Source(id));
+            match flight.chain.source_due(now) {
+                AfterSource::TimedOut => {
+                    self.source_timed_out(id, use_case);
+                    return Some(Due::Source(id));
+                }
+                AfterSource::TimedOutAwaitRead => {
+                    self.hedge_failed(id, use_case, Counter::SourceTimeout);
+                    return Some(Due::SourceAwaitRead(id));
+                }
+                _ => {}
             }
-            if self.read_due(id, now) == AfterRead::TimedOut {
-                return Some(Due::Read(id));
+            if self.times_reads {
+                match self.read_due(id, now) {
+                    AfterRead::TimedOut => return Some(Due::Read(id)),
+                    AfterRead::Over => return Some(Due::ReadOver(id)),
+                    _ => {}
+                }
+                match self.hedge_due(id, now) {
+                    AfterDelay::Hedge => return Some(Due::Hedge(id)),
+                    AfterDelay::Denied => return Some(Due::HedgeDenied(id)),
+                    AfterDelay::Stale => {}
+                }
             }
         }
         self.shadows.pop_due(now).map(Due::Shadow)

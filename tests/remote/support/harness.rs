@@ -28,6 +28,7 @@ pub struct Harness {
     ended: HashMap<Ticket, Event>,
     statuses: VecDeque<Status>,
     credentials: VecDeque<u64>,
+    hedges: VecDeque<(Ticket, Instant)>,
 }
 
 impl Harness {
@@ -39,6 +40,7 @@ impl Harness {
             ended: HashMap::new(),
             statuses: VecDeque::new(),
             credentials: VecDeque::new(),
+            hedges: VecDeque::new(),
         }
     }
 
@@ -118,6 +120,12 @@ impl Harness {
         assert_eq!(self.status(), status);
     }
 
+    /// The next read that has no reply yet, and when that was noticed.
+    pub fn hedged(&mut self) -> (Ticket, Instant) {
+        self.wait(|harness| harness.hedges.pop_front())
+            .expect("a read without a reply")
+    }
+
     /// The next request for credentials.
     pub fn asked(&mut self) -> u64 {
         self.wait(|harness| harness.credentials.pop_front())
@@ -134,6 +142,7 @@ impl Harness {
     pub fn expect_silence(&mut self) {
         assert!(self.ended.is_empty(), "unexpected: {:?}", self.ended);
         assert!(self.statuses.is_empty(), "unexpected: {:?}", self.statuses);
+        assert!(self.hedges.is_empty(), "unexpected: {:?}", self.hedges);
         if let Ok(event) = self.events.recv_timeout(QUIET) {
             panic!("unexpected: {event:?}");
         }
@@ -165,6 +174,10 @@ impl Harness {
         match self.events.recv_timeout(patience) {
             Ok(Event::Status { status, .. }) => self.statuses.push_back(status),
             Ok(Event::Credentials { request, .. }) => self.credentials.push_back(request),
+            Ok(Event::Hedge { ticket, at }) => {
+                assert!(!self.ended.contains_key(&ticket), "request {ticket} is over already");
+                self.hedges.push_back((ticket, at));
+            }
             Ok(event) => {
                 let ticket = event.ticket().expect("only these have none");
                 let before = self.ended.insert(ticket, event);
@@ -182,6 +195,7 @@ pub fn read(key: &str, deadline: Option<Duration>) -> ReadRequest {
         watermark_key: None,
         envelope: Envelope::Ours,
         deadline: deadline.map(|wait| Instant::now() + wait),
+        hedge_at: None,
     }
 }
 

@@ -24,6 +24,7 @@ fn a_layer_that_is_off_is_counted_by_its_reason() {
                     policy: leaves.resolve(),
                     read_timeout: Duration::from_millis(50),
                     source_timeout: None,
+                    read_hedge: None,
                 },
             })
             .unwrap();

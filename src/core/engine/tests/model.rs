@@ -245,11 +245,11 @@ impl World {
         let expected = match result {
             _ if late => AfterRead::TimedOut,
             ReadResult::Hit => AfterRead::Load,
-            ReadResult::Miss => AfterRead::Source,
+            ReadResult::Miss => AfterRead::Miss,
             ReadResult::Failed => AfterRead::Failed,
         };
         assert_eq!(verdict, expected);
-        self.leaders[n].clean = expected == AfterRead::Source;
+        self.leaders[n].clean = expected == AfterRead::Miss;
         if expected == AfterRead::Load {
             self.leaders[n].stage = Stage::Loading;
         } else {
@@ -348,7 +348,7 @@ impl World {
         let mut due: HashMap<FlightId, Due> = HashMap::new();
         while let Some(next) = self.engine.pop_due(self.now) {
             let (Due::Read(flight) | Due::Source(flight) | Due::Linger(flight)) = next else {
-                panic!("{next:?} without shadows");
+                panic!("neither hedged nor shadowed: {next:?}");
             };
             due.insert(flight, next);
         }
@@ -368,7 +368,7 @@ impl World {
             match kind {
                 Due::Read(_) => self.start_source(n),
                 Due::Source(_) => leader.stage = Stage::Over,
-                Due::Linger(_) | Due::Shadow(_) => leader.linger_armed = false,
+                _ => leader.linger_armed = false,
             }
         }
     }

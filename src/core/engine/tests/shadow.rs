@@ -17,6 +17,7 @@ fn shadowed(engine: &mut Engine, leaves: Leaves, tracked: bool, source_timeout: 
                 policy: leaves.resolve(),
                 read_timeout: Duration::from_millis(50),
                 source_timeout,
+                read_hedge: None,
             },
         })
         .expect("its parts are well-formed")

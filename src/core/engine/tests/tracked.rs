@@ -91,7 +91,7 @@ fn loads_that_an_invalidation_overtook_are_neither_joined_nor_kept() {
         let use_case = register(&mut engine, "A", &TRACKED);
         let flight = read(&mut engine, use_case, "1", 0);
         let advance = |engine: &mut Engine, to: u32| match to {
-            0 => assert_eq!(engine.read_settled(flight, ReadResult::Miss, 0), AfterRead::Source),
+            0 => assert_eq!(engine.read_settled(flight, ReadResult::Miss, 0), AfterRead::Miss),
             1 => engine.source_started(flight, 0),
             2 => assert!(matches!(
                 engine.source_settled(flight, true, 0),
