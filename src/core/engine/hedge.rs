@@ -8,11 +8,12 @@ use super::super::chain::Publication;
 use super::super::flight::FlightId;
 use super::super::hedge::read::{ReadDelay, ReadHedge};
 use super::super::metrics::Counter;
-use super::registry::{SpaceId, UseCaseId};
+use super::registry::{SpaceId, UseCaseId, nanos};
 use super::{AfterDelay, Engine, Settled};
 
 impl Engine {
-    /// When a read that begins now may be hedged; `None` when too few reads are known for `"auto"`.
+    /// When a read that begins now may be hedged; `None` when too few reads are known for `"auto"`, or
+    /// when this call's read would be over by then.
     pub(super) fn hedge_at(
         &mut self,
         space: SpaceId,
@@ -21,7 +22,8 @@ impl Engine {
         now: Nanos,
     ) -> Option<Nanos> {
         let hedge = self.registry.hedge_for(space, delay, read_timeout)?;
-        hedge.begin(now).map(|delay| now.saturating_add(delay))
+        let delay = hedge.begin(now).filter(|delay| *delay < nanos(read_timeout))?;
+        Some(now.saturating_add(delay))
     }
 
     /// The flight's delay was reported over at `at`.
@@ -85,7 +87,8 @@ impl Engine {
         }
     }
 
-    /// One more read time for `"auto"`.
+    /// One more read time for `"auto"`. Not of a read that failed: how soon a connection is refused says
+    /// nothing of when a reply is late.
     pub(super) fn sample_read(&mut self, id: FlightId, at: Nanos) {
         let Some(flight) = self.flights.get(id) else {
             return;

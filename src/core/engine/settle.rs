@@ -20,8 +20,12 @@ impl Engine {
         let Some(flight) = self.flights.get_mut(id) else {
             return AfterRead::Stale;
         };
+        let over = flight.chain.read_deadline().is_some_and(|deadline| at >= deadline);
         let verdict = flight.chain.read_settled(result, at);
-        self.after_read(id, verdict, at)
+        if verdict != AfterRead::Stale && (over || result != ReadResult::Failed) {
+            self.sample_read(id, at);
+        }
+        self.after_read(id, verdict)
     }
 
     /// The flight's read failed before it began, so nothing waits for its deadline.
@@ -39,10 +43,13 @@ impl Engine {
             return AfterRead::Stale;
         };
         let verdict = flight.chain.read_due(at);
-        self.after_read(id, verdict, at)
+        if verdict != AfterRead::Stale {
+            self.sample_read(id, at);
+        }
+        self.after_read(id, verdict)
     }
 
-    fn after_read(&mut self, id: FlightId, verdict: AfterRead, at: Nanos) -> AfterRead {
+    fn after_read(&mut self, id: FlightId, verdict: AfterRead) -> AfterRead {
         let Some(flight) = self.flights.get(id) else {
             return verdict;
         };
@@ -50,7 +57,6 @@ impl Engine {
         if verdict == AfterRead::Stale {
             return verdict;
         }
-        self.sample_read(id, at);
         let counter = match verdict {
             AfterRead::Miss => Counter::RemoteMiss,
             AfterRead::Failed => Counter::ReadFailed,

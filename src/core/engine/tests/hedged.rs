@@ -195,6 +195,39 @@ fn an_invalidation_leaves_the_timer_of_an_outrun_read() {
     assert_eq!(engine.pop_due(DEADLINE), Some(Due::ReadOver(flight)));
 }
 
+#[test]
+fn a_call_with_a_deadline_of_its_own_is_not_hedged_past_it() {
+    let (mut engine, use_case) = fixed(&REMOTE);
+    read(&mut engine, use_case, "1", 0);
+    let mut short = engine.registry.use_case(use_case).call;
+    short.read_timeout = Duration::from_millis(10);
+    short.read_hedge = Some(ReadDelay::Fixed(5.0));
+    let Begin::Read(flight) = engine.begin(use_case, Some(&short), "2", "", 0).unwrap() else {
+        panic!("a leader reads");
+    };
+    assert_eq!(engine.read_hedge_at(flight), None, "the use case's delay is 20 ms");
+    assert_eq!(engine.timer().at, Some(10 * MS));
+    assert_eq!(engine.pop_due(10 * MS), Some(Due::Read(flight)));
+}
+
+#[test]
+fn reads_that_fail_are_no_read_times() {
+    let mut engine = engine();
+    let use_case = hedging(&mut engine, &REMOTE, ReadDelay::Auto);
+    for n in 1..=200_u64 {
+        let now = n * MS;
+        let flight = read(&mut engine, use_case, "1", now);
+        engine.read_settled(flight, ReadResult::Failed, now);
+        run_source(&mut engine, flight, now);
+    }
+    let flight = read(&mut engine, use_case, "1", SEC);
+    assert_eq!(
+        engine.read_hedge_at(flight),
+        None,
+        "a refused connection says nothing of replies"
+    );
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     Time(u64),
