@@ -3,6 +3,7 @@ import { invalidationError } from "./figures";
 import type { Instance } from "./instance";
 import { normalizeKeySpec } from "./key";
 import { integer } from "./option-reader";
+import { isWellFormed } from "./text";
 
 /** 365 days, in milliseconds. */
 const MAX_FUTURE_BUFFER_MS = 31_536_000_000;
@@ -23,6 +24,7 @@ export async function invalidate(
     if (instance.closed) throw new DialCacheClosedError();
     throw new TypeError("invalidateRemote() needs a Redis layer: give new DialCache() the option redis");
   }
+  if (!isWellFormed(keyType)) throw new DialCacheKeyError("keyType must be well-formed text");
   const text = idText(id);
   const watermarkKey = bar(instance, keyType, text);
   const { figures, logger, namespace, observers } = instance;

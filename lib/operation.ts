@@ -1,5 +1,6 @@
 import type { Instance } from "./instance";
 import { Recorder } from "./recorder";
+import { wellFormed } from "./text";
 
 /**
  * One key type and use case of an instance. Everything that names it, registered or inline, shares its entries, flights,
@@ -36,6 +37,8 @@ export class Operations {
     const known = this.#known.get(name);
     if (known !== undefined) return known;
     const { engine, figures, logger, namespace, observers } = this.#instance;
+    // The native counters' name: an ill-formed one is a key error of each call, and those are counted here.
+    const names = { cacheNamespace: namespace, useCase, keyType: wellFormed(keyType) };
     const lookupClock = this.#instance.localTimings ? () => this.#instance.now() : undefined;
     const operation: Operation = {
       // Calls of inline operations bring their own options; these are never used.
@@ -43,13 +46,7 @@ export class Operations {
       keyType,
       useCase,
       tracked,
-      recorder: new Recorder(
-        { cacheNamespace: namespace, useCase, keyType },
-        figures.tally(keyType, useCase),
-        observers,
-        logger,
-        lookupClock,
-      ),
+      recorder: new Recorder(names, figures.tally(names.keyType, useCase), observers, logger, lookupClock),
       plain: {},
       withArgs: {},
     };

@@ -166,14 +166,14 @@ function resolveUseCase(
   const readTimeoutMs =
     redisReadTimeoutMs === undefined ? undefined : timeoutMs(redisReadTimeoutMs, place, "redisReadTimeoutMs");
   const config = isGiven(defaultConfig) ? defaultConfigOption(defaultConfig, place) : null;
+  const tracked = trackForInvalidation !== undefined && boolean(trackForInvalidation, place, "trackForInvalidation");
   return {
-    keyType: nameOption(keyType, place, "keyType"),
+    keyType: keyTypeOption(keyType, place, tracked),
     useCase: useCaseOption(useCase, place),
     defaultConfig: config,
     defaults: config === null ? NO_DEFAULTS : toLeaves(config, "defaultConfig"),
     serializer: isGiven(serializer) ? serializerOption(serializer, place) : undefined,
-    trackForInvalidation:
-      trackForInvalidation !== undefined && boolean(trackForInvalidation, place, "trackForInvalidation"),
+    trackForInvalidation: tracked,
     redisReadTimeoutMs: readTimeoutMs,
     fallbackTimeoutMs:
       fallbackTimeoutMs === null
@@ -191,7 +191,7 @@ function resolveUseCase(
 function readHedgeOption(value: unknown, place: Place, readTimeoutMs: number | undefined): number {
   const { delayMs } = readOptions(value, place, READ_HEDGE);
   if (delayMs === "auto") return 0;
-  if (typeof delayMs !== "number" || !(delayMs > 0)) {
+  if (typeof delayMs !== "number" || !(delayMs > 0 && Number.isFinite(delayMs))) {
     throw refuse(delayMs, place, "delayMs", "number", '"auto" or a number of milliseconds above 0');
   }
   if (delayMs < (readTimeoutMs ?? Number.POSITIVE_INFINITY)) return delayMs;
@@ -200,6 +200,14 @@ function readHedgeOption(value: unknown, place: Place, readTimeoutMs: number | u
 
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
+}
+
+function keyTypeOption(value: unknown, place: Place, tracked: boolean): string {
+  const keyType = nameOption(value, place, "keyType");
+  if (tracked && /[{}]/.test(keyType)) {
+    throw refuse(keyType, place, "keyType", "string", "text without { and } with trackForInvalidation");
+  }
+  return keyType;
 }
 
 function useCaseOption(value: unknown, place: Place): string {

@@ -7,6 +7,11 @@ export function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed();
 }
 
+/** `text` as the native side gets it: U+FFFD in place of every unpaired surrogate. */
+export function wellFormed(text: string): string {
+  return (text as string & { toWellFormed(): string }).toWellFormed();
+}
+
 /** The most bytes that a UTF-16 unit takes in UTF-8. */
 export const LONGEST_UTF8 = 3;
 

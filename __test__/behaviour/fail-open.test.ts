@@ -81,7 +81,9 @@ describe.each(CLIENT_RIGS)("$client", (kind) => {
       expect(await Promise.all([load("1"), load("1")])).toEqual(["source", "source"]);
       expect(source).toHaveBeenCalledTimes(2);
       expect(world.log.warnings).toHaveLength(2);
-      expect(world.cache.stats().local.entries).toBe(0);
+      const { local, useCases } = world.cache.stats();
+      expect(local.entries).toBe(0);
+      expect(useCases["GetUser" as string]).toMatchObject({ keyType: "user \ufffd", errors: { key_construction: 2 } });
     },
   );
 

@@ -169,6 +169,14 @@ describe("invalidateRemote(), native client", () => {
     await expect(cache.invalidateRemote("user_id", "\ud800")).rejects.toBeInstanceOf(DialCacheKeyError);
   });
 
+  it("refuses key types that cannot be part of a tracked key, before anything is invalidated", async () => {
+    const { cache, metrics } = await world();
+    for (const keyType of ["a{b", "\ud800"]) {
+      await expect(cache.invalidateRemote(keyType, "1")).rejects.toBeInstanceOf(DialCacheKeyError);
+    }
+    expect(metrics.count("invalidation", {})).toBe(0);
+  });
+
   it("needs a Redis layer", async () => {
     await expect(new DialCache().invalidateRemote("user_id", "1")).rejects.toBeInstanceOf(TypeError);
   });

@@ -248,6 +248,11 @@ function badUseCaseOptions(base: Record<string, unknown>): BadOption[] {
       [0, "RangeError"],
       [-1, "RangeError"],
       [Number.NaN, "RangeError"],
+      [Number.POSITIVE_INFINITY, "RangeError"],
+    ]),
+    ...tableOf({ ...base, trackForInvalidation: true })("keyType", [
+      ["user{id", "RangeError"],
+      ["}", "RangeError"],
     ]),
   ];
 }
