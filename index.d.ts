@@ -558,13 +558,13 @@ export interface DialCacheMetricsAdapter {
   shadowValidation?(labels: ShadowValidationMetricLabels): void;
   /** Age of the compared Redis value, for a match or a mismatch, when the client tells when it was written. */
   observeShadowValueAge?(labels: ShadowValidationMetricLabels, seconds: number): void;
-  /** A payload that passed the compressor. Never in this version, like all below. */
+  /** A payload that passed the compressor: each one written unless compression is off, and each one read that was compressed. */
   compression?(labels: CompressionMetricLabels): void;
-  /** Time of a compression or decompression. */
+  /** Time of a compression, whether or not it was worth it, or of a decompression, on the thread that did it. */
   observeCompression?(labels: CompressionOperationMetricLabels, seconds: number): void;
-  /** Size of a payload as stored, after compression. */
+  /** Size of a payload as it is written, compressed or not, without the frame's ten bytes. */
   observeStoredSize?(labels: CacheMetricLabels, bytes: number): void;
-  /** Stored size divided by serialized size. */
+  /** Stored size divided by serialized size, of payloads that are stored compressed. */
   observeCompressionRatio?(labels: CacheMetricLabels, ratio: number): void;
 }
 
@@ -969,6 +969,8 @@ export interface UseCaseStats {
   };
   /** Shadow validations by outcome; outcomes that never happened are left out. */
   readonly shadow: Readonly<Partial<Record<ShadowValidationOutcome, number>>>;
+  /** Payloads by what became of them in the compressor; outcomes that never happened are left out. */
+  readonly compression: Readonly<Partial<Record<CompressionOutcome, number>>>;
 }
 
 /** Any function. */

@@ -1,5 +1,6 @@
 import { isSealed, needsSealing, openEnvelope, sealEnvelope } from "./envelope";
 import { DialCacheRedisPayloadError, DialCacheRedisProtocolError } from "./errors";
+import { type Passage, untouched } from "./passage";
 import type {
   DialCacheRedisClient,
   RedisCachePayload,
@@ -15,6 +16,12 @@ export const READ_HIT = 0;
 export const READ_MISS = 1;
 export const READ_FAILED = 2;
 
+/**
+ * Told once how a read ended: with a payload ready for the serializer, with nothing, or with an error.
+ * @param passage - What became of the payload in its envelope; undefined when it was in none.
+ */
+type Settled = (result: number, value: unknown, passage: Passage | undefined) => void;
+
 /** A read under way in a caller's client. */
 export interface ClientRead {
   /** Tells the client that nobody waits any more. */
@@ -25,15 +32,12 @@ export interface ClientRead {
   readonly ended: Promise<void>;
 }
 
-/**
- * Reads through a caller's client.
- * @param settled - Told once how it ended: with a payload ready for the serializer, with nothing, or with an error.
- */
+/** Reads through a caller's client. */
 export function startClientRead(
   client: DialCacheRedisClient,
   request: RedisReadRequest,
   timeoutMs: number,
-  settled: (result: number, value: unknown) => void,
+  settled: Settled,
 ): ClientRead {
   const read = new Read(settled);
   read.ended = run(read, client, request, timeoutMs);
@@ -47,13 +51,17 @@ async function run(
   timeoutMs: number,
 ): Promise<void> {
   let payload: RedisCachePayload | null;
+  let passage: Passage | undefined;
   try {
-    payload = await payloadOf(read, await client.read(request, contextOf(read, timeoutMs)));
+    payload = payloadOf(read, await client.read(request, contextOf(read, timeoutMs)));
+    if (typeof payload === "object" && payload !== null && isSealed(payload)) {
+      ({ payload, passage } = await openEnvelope(payload));
+    }
   } catch (error) {
     read.settle(READ_FAILED, error);
     return;
   }
-  read.settle(payload === null ? READ_MISS : READ_HIT, payload);
+  read.settle(payload === null ? READ_MISS : READ_HIT, payload, passage);
 }
 
 /** The Redis keys of a flight's value and, when tracked, of its watermark. */
@@ -64,15 +72,20 @@ export function keysOf(useCase: UseCase, flight: number): RedisReadRequest {
   return { valueKey, watermarkKey: engine.watermarkKey(flight) as string };
 }
 
-/** Writes a serialized value through a caller's client. */
+/**
+ * Writes a serialized value through a caller's client.
+ * @param sealed - Told what became of the payload in its envelope, before the client gets it.
+ */
 export async function writeThroughClient(
   remote: RemoteLayer,
   request: Omit<RedisWriteRequest, "value">,
   payload: string | Uint8Array,
+  sealed: (passage: Passage) => void,
 ): Promise<boolean> {
-  const value = needsSealing(payload, remote.compression)
+  const { payload: value, passage } = needsSealing(payload, remote.compression)
     ? await sealEnvelope(payload, remote.compression)
-    : asPayload(payload);
+    : { payload: asPayload(payload), passage: untouched(remote.compression !== undefined) };
+  sealed(passage);
   const stored: unknown = await remote.client.write({ ...request, value });
   if (typeof stored !== "boolean")
     throw new DialCacheRedisProtocolError("write() of the Redis client must return a boolean");
@@ -86,19 +99,19 @@ export async function writeThroughClient(
 class Read implements ClientRead {
   createdAtMs: number | undefined;
   ended!: Promise<void>;
-  #settled: ((result: number, value: unknown) => void) | undefined;
+  #settled: Settled | undefined;
   #controller: AbortController | undefined;
   #aborted = false;
   #reason: unknown;
 
-  constructor(settled: (result: number, value: unknown) => void) {
+  constructor(settled: Settled) {
     this.#settled = settled;
   }
 
-  settle(result: number, value: unknown): void {
+  settle(result: number, value: unknown, passage?: Passage): void {
     const settled = this.#settled;
     this.#settled = undefined;
-    settled?.(result, value);
+    settled?.(result, value, passage);
   }
 
   get signal(): AbortSignal {
@@ -128,26 +141,22 @@ function contextOf(read: Read, timeoutMs: number): RedisReadContext {
   };
 }
 
-/** The payload of a client's reply, out of its envelope. */
-function payloadOf(read: Read, reply: unknown): RedisCachePayload | null | Promise<RedisCachePayload> {
+/** The payload of a client's reply. */
+function payloadOf(read: Read, reply: unknown): RedisCachePayload | null {
   if (reply === null) return null;
   if (typeof reply === "string") return reply;
-  if (reply instanceof Uint8Array) return opened(reply);
+  if (reply instanceof Uint8Array) return asPayload(reply);
   if (typeof reply === "object" && reply !== null && "payload" in reply) {
     const { payload, createdAtMs } = reply as { payload: unknown; createdAtMs: unknown };
     if (typeof createdAtMs === "number") {
       read.createdAtMs = Number.isFinite(createdAtMs) ? createdAtMs : undefined;
       if (typeof payload === "string") return payload;
-      if (payload instanceof Uint8Array) return opened(payload);
+      if (payload instanceof Uint8Array) return asPayload(payload);
     }
   }
   throw new DialCacheRedisPayloadError(
     "read() of the Redis client must return a string, a Buffer, { payload, createdAtMs } or null",
   );
-}
-
-function opened(bytes: Uint8Array): RedisCachePayload | Promise<RedisCachePayload> {
-  return isSealed(bytes) ? openEnvelope(bytes) : asPayload(bytes);
 }
 
 function asPayload(payload: string | Uint8Array): RedisCachePayload {

@@ -1,6 +1,5 @@
-import { openPayload, sealPayload } from "./native";
+import { openPayload, type PassedPayload, sealPayload } from "./native";
 import type { ResolvedCompression } from "./options";
-import type { RedisCachePayload } from "./redis-types";
 import { LONGEST_UTF8 } from "./text";
 
 /** First bytes with a meaning in the envelope of binary payloads: an escape, and compressed text or bytes. */
@@ -23,11 +22,11 @@ export function needsSealing(payload: string | Uint8Array, compression: Resolved
 export function sealEnvelope(
   payload: string | Uint8Array,
   compression: ResolvedCompression | undefined,
-): Promise<RedisCachePayload> {
+): Promise<PassedPayload> {
   return sealPayload(payload as string | Buffer, compression ?? null);
 }
 
 /** Takes a payload out of its envelope, off the event loop. What is corrupt or too big is handed on as it is. */
-export function openEnvelope(bytes: Uint8Array): Promise<RedisCachePayload> {
+export function openEnvelope(bytes: Uint8Array): Promise<PassedPayload> {
   return openPayload(bytes as Buffer);
 }

@@ -1,4 +1,4 @@
-import type { DisabledReason, MetricLayer, ReadHedgeOutcome } from "./metrics";
+import type { CompressionOutcome, DisabledReason, MetricLayer, ReadHedgeOutcome } from "./metrics";
 import { COUNTER_COLUMNS, type CounterReader } from "./native";
 import { type Count, type CountingHook, type LabelsOf, RareCounts, Tally } from "./tally";
 
@@ -30,7 +30,14 @@ export type Column =
   | "writesOk"
   | "writesFenced"
   | "writesFailed"
-  | "writesSkipped";
+  | "writesSkipped"
+  | "compressed"
+  | "belowThreshold"
+  | "notSmaller"
+  | "writeOverLimit"
+  | "decompressed"
+  | "fallbackRaw"
+  | "readOverLimit";
 
 const PLACES = new Map(COUNTER_COLUMNS.map((name, place) => [name, place]));
 
@@ -41,8 +48,19 @@ interface Extra {
   readonly error?: "config_resolution";
   readonly inFallback?: false;
   readonly scope?: "process" | "request_local";
-  readonly outcome?: ReadHedgeOutcome;
+  readonly outcome?: ReadHedgeOutcome | CompressionOutcome;
 }
+
+/** What counts the payloads of the Redis layer natively, by what became of them. */
+export const COMPRESSION_COLUMNS: Readonly<Record<CompressionOutcome, Column>> = {
+  compressed: "compressed",
+  below_threshold: "belowThreshold",
+  not_smaller: "notSmaller",
+  write_over_limit: "writeOverLimit",
+  decompressed: "decompressed",
+  fallback_raw: "fallbackRaw",
+  read_over_limit: "readOverLimit",
+};
 
 /** One event that is counted without being told, and where its count stands. */
 interface Row {
@@ -85,6 +103,9 @@ const ROWS: readonly Row[] = [
       `${layer}InvalidRamp`,
     ),
   ]),
+  ...(Object.keys(COMPRESSION_COLUMNS) as CompressionOutcome[]).map((outcome) =>
+    counted("compression", { layer: "remote", outcome }, COMPRESSION_COLUMNS[outcome]),
+  ),
 ];
 
 /** What is counted of one use case, natively and here. */

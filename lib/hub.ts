@@ -1,10 +1,10 @@
-import { type Failure, HEDGE, HEDGE_DENIED, Hub, NUMBER, NUMBER_BITS } from "./native";
+import { type Failure, HEDGE, HEDGE_DENIED, Hub, NUMBER, NUMBER_BITS, PASSAGE } from "./native";
 
 /** Who hears what became of an engine's requests. */
 export interface Listener {
   /** Brings an installed clock's time to the engine before it is told anything. */
   tick(): void;
-  /** A flight's request is over: see `Reply` in the binding. */
+  /** A flight's request is over, or about to be: see `Reply` in the binding. */
   replied(flight: number, reply: number, value: unknown): void;
   /** A flight's read is still pending at its delay. */
   delayOver(flight: number, granted: boolean): void;
@@ -124,12 +124,14 @@ function dispatch(target: number, number: number, reply: number, value: unknown)
       entry.listener.delayOver(number, reply === HEDGE);
       return;
     }
-    entry.requests -= 1;
-    if (entry.requests === 0) listeners.delete(target);
+    if (reply !== PASSAGE) {
+      entry.requests -= 1;
+      if (entry.requests === 0) listeners.delete(target);
+    }
     entry.listener.replied(number, reply, value);
   } else if (target === CALL) {
     const listener = calls.get(number);
-    calls.delete(number);
+    if (reply !== PASSAGE) calls.delete(number);
     listener?.(reply, value);
   } else {
     const client = clients.get(number)?.deref();

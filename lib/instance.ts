@@ -36,7 +36,7 @@ import { DeadlineTimer } from "./timer";
 
 /** Who waits for what becomes of a flight. */
 export interface Waiter {
-  /** It is over: see `Reply` in the binding. Called from native callbacks and timers, where no user code may run. */
+  /** It is over, or about to be: see `Reply` in the binding. Called from native callbacks and timers, where no user code may run. */
   replied(reply: number, value: unknown): void;
   /** The read is still pending at its delay: its source is to start, or may not. Called as `replied` is. */
   delayOver?(granted: boolean): void;
@@ -121,6 +121,7 @@ export class Instance implements Listener {
       remote: kind,
       installedClock: clock !== undefined,
       shadowMaxInFlight: options.shadowMaxInFlight,
+      observed: options.metrics !== undefined,
       ...(compression === undefined ? {} : { compression }),
     });
     this.steps = stepsOf(this.engine);

@@ -8,6 +8,7 @@ import {
   LOAD,
   MISS,
   OVER,
+  PASSAGE,
   READ,
   READ_ELSEWHERE,
   READ_REFUSED,
@@ -24,6 +25,7 @@ import {
   WRITE_BACK,
 } from "./native";
 import type { Span, SpanOutcome } from "./observers";
+import type { Passage } from "./passage";
 import { copyOf } from "./payload";
 import type { Call } from "./plain-call";
 import { failureError } from "./redis-client";
@@ -74,6 +76,7 @@ export class Leader implements Waiter {
   #unread: (() => void) | undefined;
   #reply = FAILED as number;
   #value: unknown;
+  #passage: Passage | undefined;
   #clientRead: ClientRead | undefined;
   #closedBy: unknown;
   #readSince = 0;
@@ -145,6 +148,10 @@ export class Leader implements Waiter {
   replied(reply: number, value: unknown): void {
     const resume = this.#resumeRead;
     if (reply === STALE || resume === undefined) return;
+    if (reply === PASSAGE) {
+      this.#passage = value as Passage;
+      return;
+    }
     this.#resumeRead = undefined;
     this.#waitsFor &= ~READING;
     this.#reply = reply;
@@ -215,10 +222,16 @@ export class Leader implements Waiter {
       remote.client,
       keysOf(this.#useCase, this.#flight),
       this.#useCase.readTimeoutMs,
-      (result, value) => {
+      (result, value, passage) => {
         if ((this.#waitsFor & READING) === 0) return;
+        const { steps } = this.#instance;
         this.#instance.tick();
-        this.replied(this.#instance.steps.readSettled(this.#flight, result), value);
+        const reply = steps.readSettled(this.#flight, result);
+        if (reply === LOAD && passage !== undefined) {
+          steps.opened(this.#flight, passage.outcome);
+          this.#passage = passage;
+        }
+        this.replied(reply, value);
         this.#instance.syncTimer();
       },
     );
@@ -308,6 +321,7 @@ export class Leader implements Waiter {
 
   #load(payload: string | Buffer): void {
     const { recorder, serializer } = this.#useCase;
+    if (this.#passage !== undefined) recorder.opened(this.#passage);
     const since = recorder.observed ? this.#instance.now() : 0;
     const kept = this.#sample === SHADOWED_WHEN_SERVED ? copyOf(payload) : undefined;
     const done = (): void => {

@@ -197,13 +197,13 @@ export interface DialCacheMetricsAdapter {
   shadowValidation?(labels: ShadowValidationMetricLabels): void;
   /** Age of the compared Redis value, for a match or a mismatch, when the client tells when it was written. */
   observeShadowValueAge?(labels: ShadowValidationMetricLabels, seconds: number): void;
-  /** A payload that passed the compressor. Never in this version, like all below. */
+  /** A payload that passed the compressor: each one written unless compression is off, and each one read that was compressed. */
   compression?(labels: CompressionMetricLabels): void;
-  /** Time of a compression or decompression. */
+  /** Time of a compression, whether or not it was worth it, or of a decompression, on the thread that did it. */
   observeCompression?(labels: CompressionOperationMetricLabels, seconds: number): void;
-  /** Size of a payload as stored, after compression. */
+  /** Size of a payload as it is written, compressed or not, without the frame's ten bytes. */
   observeStoredSize?(labels: CacheMetricLabels, bytes: number): void;
-  /** Stored size divided by serialized size. */
+  /** Stored size divided by serialized size, of payloads that are stored compressed. */
   observeCompressionRatio?(labels: CacheMetricLabels, ratio: number): void;
 }
 

@@ -10,11 +10,13 @@ export type {
   Failure,
   NativeClient,
   NativeEngine,
+  Passage,
+  PassedPayload,
   PolicyLeaves,
   ShadowFacts,
 } from "../binding";
 
-export const { Hub, RemoteKind, openPayload, sealPayload, STAMP_SCRIPT, INVALIDATE_SCRIPT } = binding;
+export const { Hub, Passed, RemoteKind, openPayload, sealPayload, STAMP_SCRIPT, INVALIDATE_SCRIPT } = binding;
 export type Hub = Binding.Hub;
 /** Names of the counters that a `CounterReader` reads of each use case, in their order. */
 export const COUNTER_COLUMNS: readonly string[] = binding.CounterReader.columns();
@@ -33,6 +35,8 @@ export interface Steps {
   readonly timerChanged: () => number;
   /** Answers 1 while the flight's read is pending. */
   readonly reading: (flight: number) => number;
+  readonly opened: (flight: number, passed: number) => number;
+  readonly sealed: (flight: number, passed: number) => number;
 }
 
 export function stepsOf(engine: Binding.NativeEngine): Steps {
@@ -47,6 +51,8 @@ export function stepsOf(engine: Binding.NativeEngine): Steps {
     writeSettled: engine.stepFunction(Step.WriteSettled),
     timerChanged: engine.stepFunction(Step.TimerChanged) as () => number,
     reading: engine.stepFunction(Step.Reading),
+    opened: engine.stepFunction(Step.Opened) as Steps["opened"],
+    sealed: engine.stepFunction(Step.Sealed) as Steps["sealed"],
   };
 }
 
@@ -78,6 +84,7 @@ export const WRITE_BACK = binding.Reply.WriteBack;
 export const OVER = binding.Reply.Over;
 export const HEDGE = binding.Reply.Hedge;
 export const HEDGE_DENIED = binding.Reply.HedgeDenied;
+export const PASSAGE = binding.Reply.Passage;
 
 export const REFUSED_FAILED = binding.Refusal.Failed;
 export const REFUSED_TIMED_OUT = binding.Refusal.TimedOut;

@@ -18,6 +18,7 @@ import {
   TRACE_BITS,
 } from "./native";
 import type { Observers, Span, SpanKind } from "./observers";
+import { compressorFailed, compressorRan, OUTCOMES, type Passage } from "./passage";
 import type { Count, Tally } from "./tally";
 
 const MS_PER_SECOND = 1_000;
@@ -153,22 +154,39 @@ export class Recorder {
     this.#observers.observations?.observeSize({ ...this.#names, layer }, bytes);
   }
 
-  /** A payload passed the compressor, one way or the other. */
-  compression(outcome: CompressionOutcome, layer: RedisLayer = "remote"): void {
-    const labels = { ...this.#names, layer, outcome };
-    this.tally.add("compression", labels);
-    this.#observers.events?.compression(labels);
-  }
-
-  compressed(operation: "compress" | "decompress", seconds: number, layer: RedisLayer = "remote"): void {
-    this.#observers.observations?.observeCompression({ ...this.#names, layer, operation }, seconds);
-  }
-
-  /** A payload was prepared for Redis. `ratio` only when it is stored compressed. */
-  stored(bytes: number, ratio: number | undefined, layer: RedisLayer = "remote"): void {
+  /**
+   * A payload was put into its envelope, on its way to Redis.
+   * @param plainBytes - What the serializer made; looked at only when somebody listens.
+   */
+  sealed(passage: Passage, plainBytes: number, layer: RedisLayer = "remote"): void {
+    const outcome = OUTCOMES[passage.outcome];
+    if (compressorFailed(passage)) {
+      this.error(layer, "compression");
+      this.warn("a payload could not be compressed, it is written as it is", new Error("zstd had not enough memory"));
+    }
+    if (outcome !== undefined) this.#compression(outcome, layer);
+    const { observations } = this.#observers;
+    if (observations === undefined) return;
+    const { seconds, sealedBytes = plainBytes } = passage;
     const labels = { ...this.#names, layer };
-    this.#observers.observations?.observeStoredSize(labels, bytes);
-    if (ratio !== undefined) this.#observers.observations?.observeCompressionRatio(labels, ratio);
+    if (compressorRan(passage)) observations.observeCompression({ ...labels, operation: "compress" }, seconds);
+    if (outcome === "compressed") observations.observeCompressionRatio(labels, sealedBytes / plainBytes);
+    observations.observeStoredSize(labels, sealedBytes);
+  }
+
+  /** A payload from Redis was taken out of its envelope. */
+  opened(passage: Passage, layer: RedisLayer = "remote"): void {
+    const outcome = OUTCOMES[passage.outcome];
+    if (outcome === undefined) return;
+    this.#compression(outcome, layer);
+    const labels = { ...this.#names, layer, operation: "decompress" } as const;
+    this.#observers.observations?.observeCompression(labels, passage.seconds);
+  }
+
+  /** Those of layer `remote` are counted by the engine. */
+  #compression(outcome: CompressionOutcome, layer: RedisLayer): void {
+    if (layer !== "remote") this.tally.add("compression", { ...this.#names, layer, outcome });
+    this.#observers.events?.compression({ ...this.#names, layer, outcome });
   }
 
   /** A shadow comparison ended. `ageSeconds` of the compared value, for a match or a mismatch. */

@@ -1,12 +1,18 @@
 import { type ClientRead, READ_FAILED, READ_MISS, startClientRead, writeThroughClient } from "./client-io";
 import { expectCall, nextCall } from "./hub";
-import { FAILED, LOAD, MISS, type ShadowFacts, WRITE_FAILED, WRITTEN } from "./native";
+import { FAILED, LOAD, MISS, PASSAGE, type ShadowFacts, WRITE_FAILED, WRITTEN } from "./native";
+import type { Passage } from "./passage";
 import type { RedisCachePayload, RedisReadRequest } from "./redis-types";
 import type { RemoteLayer } from "./remote-layer";
 import type { UseCase } from "./use-case";
 
 /** What Redis held: null for nothing. */
-export type Found = { readonly payload: RedisCachePayload; readonly createdAtMs: number | undefined } | null;
+export type Found = {
+  readonly payload: RedisCachePayload;
+  readonly createdAtMs: number | undefined;
+  /** What became of the payload in its envelope; undefined when it was not compressed. */
+  readonly passage: Passage | undefined;
+} | null;
 
 /** Whose request it is. */
 export interface Requester {
@@ -34,11 +40,11 @@ export function readForShadow(
   }
   const { remote, useCase, facts } = requester;
   let heard = false;
-  const read = startClientRead(remote.client, keysOf(facts), useCase.readTimeoutMs, (result, value) => {
+  const read = startClientRead(remote.client, keysOf(facts), useCase.readTimeoutMs, (result, value, passage) => {
     heard = true;
     if (result === READ_FAILED) settled(undefined);
     else if (result === READ_MISS) settled(null);
-    else settled({ payload: value as RedisCachePayload, createdAtMs: read.createdAtMs });
+    else settled({ payload: value as RedisCachePayload, createdAtMs: read.createdAtMs, passage });
   });
   void read.ended.then(() => {
     if (!heard) gone();
@@ -48,10 +54,10 @@ export function readForShadow(
 
 function readNatively({ useCase, number }: Requester, settled: (found: Found | undefined) => void): void {
   const call = nextCall();
-  replyTo(call, useCase.instance.engine.readShadow(number, call), FAILED).then(([reply, value]) => {
+  replyTo(call, useCase.instance.engine.readShadow(number, call), FAILED).then(([reply, value, passage]) => {
     if (reply === LOAD) {
       const [payload, createdAtMs] = value as [RedisCachePayload, number];
-      settled({ payload, createdAtMs });
+      settled({ payload, createdAtMs, passage });
     } else settled(reply === MISS ? null : undefined);
   });
 }
@@ -61,14 +67,19 @@ export async function writeForShadow(
   { useCase, remote, number, facts }: Requester,
   payload: string | Uint8Array,
 ): Promise<boolean | undefined> {
+  const { recorder } = useCase;
+  const sealed = (passage: Passage): void => {
+    recorder.sealed(passage, recorder.observed ? Buffer.byteLength(payload) : 0, "remote_shadow");
+  };
   try {
     if (!remote.native) {
-      return await writeThroughClient(remote, { ...keysOf(facts), cacheTtlMs: facts.ttlMs }, payload);
+      return await writeThroughClient(remote, { ...keysOf(facts), cacheTtlMs: facts.ttlMs }, payload, sealed);
     }
     const { instance } = useCase;
     const call = nextCall();
     const failure = instance.engine.writeShadow(number, call, payload as string | Buffer, instance.wallNow());
-    const [reply, stored] = await replyTo(call, failure, WRITE_FAILED);
+    const [reply, stored, passage] = await replyTo(call, failure, WRITE_FAILED);
+    if (passage !== undefined) sealed(passage);
     return reply === WRITTEN ? (stored as boolean) : undefined;
   } catch {
     // Also for something that only looked like a Buffer.
@@ -81,8 +92,15 @@ function replyTo(
   call: number,
   failure: Parameters<typeof expectCall>[1],
   failed: number,
-): Promise<readonly [reply: number, value: unknown]> {
-  return new Promise((resolve) => expectCall(call, failure, (reply, value) => resolve([reply, value]), failed));
+): Promise<readonly [reply: number, value: unknown, passage: Passage | undefined]> {
+  return new Promise((resolve) => {
+    let passage: Passage | undefined;
+    const heard = (reply: number, value: unknown): void => {
+      if (reply === PASSAGE) passage = value as Passage;
+      else resolve([reply, value, passage]);
+    };
+    expectCall(call, failure, heard, failed);
+  });
 }
 
 function keysOf({ valueKey, watermarkKey }: ShadowFacts): RedisReadRequest {

@@ -198,6 +198,7 @@ export class ShadowJob {
     const over = (found: Found | undefined): void => {
       this.#clientRead = undefined;
       if (recorder.observed) recorder.got("remote_shadow", this.#secondsSince(since));
+      if (found?.passage !== undefined) recorder.opened(found.passage, "remote_shadow");
       settled(found);
     };
     // One that was given up keeps its place until the client has done with it.

@@ -1,6 +1,6 @@
-import type { Column, UseCaseFigures } from "./figures";
+import { COMPRESSION_COLUMNS, type Column, type UseCaseFigures } from "./figures";
 import type { Instance } from "./instance";
-import type { DisabledReason, MetricErrorKind, ShadowValidationOutcome } from "./metrics";
+import type { CompressionOutcome, DisabledReason, MetricErrorKind, ShadowValidationOutcome } from "./metrics";
 import { RedisClient, type RedisClientStats } from "./redis-client";
 import type { CoalescingState } from "./types";
 
@@ -70,6 +70,8 @@ export interface UseCaseStats {
   };
   /** Shadow validations by outcome; outcomes that never happened are left out. */
   readonly shadow: Readonly<Partial<Record<ShadowValidationOutcome, number>>>;
+  /** Payloads by what became of them in the compressor; outcomes that never happened are left out. */
+  readonly compression: Readonly<Partial<Record<CompressionOutcome, number>>>;
 }
 
 /** What `DialCache.stats()` returns: a detached snapshot. */
@@ -182,6 +184,7 @@ function useCaseStats(figures: UseCaseFigures): UseCaseStats {
       skipped: count("writesSkipped"),
     },
     shadow: tally.shadows(),
+    compression: compression(figures),
   };
 }
 
@@ -206,6 +209,14 @@ function errors(figures: UseCaseFigures): UseCaseStats["errors"] {
   const columns = ["localInvalidTtl", "localInvalidRamp", "remoteInvalidTtl", "remoteInvalidRamp"] as const;
   const invalid = columns.reduce((total, column) => total + figures.native(column), 0);
   return present({ ...kinds, config_resolution: (kinds.config_resolution ?? 0) + invalid });
+}
+
+function compression(figures: UseCaseFigures): UseCaseStats["compression"] {
+  const elsewhere = figures.tally.compressions();
+  const counts = Object.entries(COMPRESSION_COLUMNS).map(([outcome, column]) => {
+    return [outcome, figures.native(column) + (elsewhere[outcome as CompressionOutcome] ?? 0)];
+  });
+  return present(Object.fromEntries(counts));
 }
 
 function present<Counts extends Readonly<Record<string, number | undefined>>>(counts: Counts): Partial<Counts> {

@@ -1,4 +1,4 @@
-import type { DialCacheMetricsAdapter, MetricErrorKind, ShadowValidationOutcome } from "./metrics";
+import type { CompressionOutcome, DialCacheMetricsAdapter, MetricErrorKind, ShadowValidationOutcome } from "./metrics";
 
 /** Hooks of a metrics adapter that count; the others observe a number. */
 export type CountingHook =
@@ -62,6 +62,17 @@ export class Tally {
       if (hook === "shadowValidation") outcomes[(labels as LabelsOf<"shadowValidation">).outcome] = total;
     }
     return outcomes;
+  }
+
+  /** Payloads by what became of them in the compressor, as far as no engine counted them. */
+  compressions(): Partial<Record<CompressionOutcome, number>> {
+    const compressions: Partial<Record<CompressionOutcome, number>> = {};
+    for (const { hook, labels, total } of this.rare) {
+      if (hook !== "compression") continue;
+      const { outcome } = labels as LabelsOf<"compression">;
+      compressions[outcome] = (compressions[outcome] ?? 0) + total;
+    }
+    return compressions;
   }
 }
 

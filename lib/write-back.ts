@@ -1,7 +1,8 @@
 import { keysOf, writeThroughClient } from "./client-io";
 import type { Instance, Waiter } from "./instance";
-import { STALE, WRITE_FAILED, WRITTEN } from "./native";
+import { PASSAGE, STALE, WRITE_FAILED, WRITTEN } from "./native";
 import type { Span, SpanOutcome } from "./observers";
+import type { Passage } from "./passage";
 import { checkedPayload } from "./payload";
 import { failureError } from "./redis-client";
 import type { RemoteLayer } from "./remote-layer";
@@ -28,6 +29,9 @@ export class WriteBack implements Waiter {
   readonly #value: unknown;
   readonly #since: number;
   #span: Span | undefined;
+  #passage: Passage | undefined;
+  /** Size of the payload, when somebody listens. */
+  #bytes = 0;
   #next: () => void = nothing;
   #released = false;
   #resume: ((reply: number, value: unknown) => void) | undefined;
@@ -82,6 +86,10 @@ export class WriteBack implements Waiter {
   replied(reply: number, value: unknown): void {
     const resume = this.#resume;
     if (reply === STALE || resume === undefined) return;
+    if (reply === PASSAGE) {
+      this.#passage = value as Passage;
+      return;
+    }
     this.#resume = undefined;
     // At once: the next lookup may already be sent to the slot.
     if (reply === WRITTEN) this.#instance.place(value as number, this.#value);
@@ -96,7 +104,10 @@ export class WriteBack implements Waiter {
     if (recorder.observed) recorder.serialized("dump", (this.#instance.now() - this.#since) / MS_PER_SECOND);
     try {
       const payload = checkedPayload(dumped);
-      if (recorder.observed) recorder.size(Buffer.byteLength(payload));
+      if (recorder.observed) {
+        this.#bytes = Buffer.byteLength(payload);
+        recorder.size(this.#bytes);
+      }
       this.#span = recorder.span("write");
       if (this.#span === undefined) this.#send(payload);
       else this.#span.run(() => this.#send(payload));
@@ -132,6 +143,7 @@ export class WriteBack implements Waiter {
     new Promise<[reply: number, value: unknown]>((resolve) => {
       this.#resume = (reply, value) => resolve([reply, value]);
     }).then(([reply, value]) => {
+      if (this.#passage !== undefined) this.#useCase.recorder.sealed(this.#passage, this.#bytes);
       if (reply === WRITE_FAILED) this.#failed(failureError(value));
       else this.#over("ok");
     });
@@ -145,7 +157,11 @@ export class WriteBack implements Waiter {
       this.#instance.place(steps.writeSettled(this.#flight, result), this.#value);
       over();
     };
-    writeThroughClient(this.#remote, request, payload).then(
+    const sealed = (passage: Passage): void => {
+      steps.sealed(this.#flight, passage.outcome);
+      this.#useCase.recorder.sealed(passage, this.#bytes);
+    };
+    writeThroughClient(this.#remote, request, payload, sealed).then(
       (stored) => {
         if (stored) settled(WRITE_STORED, () => this.#over("ok"));
         else settled(WRITE_FENCED, () => this.#over("fenced"));

@@ -27,7 +27,15 @@ const LABELS: Record<string, readonly unknown[] | "bounded by the service"> = {
   inFallback: [true, false],
   scope: ["process", "request_local"],
   operation: ["dump", "load", "compress", "decompress"],
-  outcome: ["compressed", "below_threshold", "not_smaller", "decompressed"],
+  outcome: [
+    "compressed",
+    "below_threshold",
+    "not_smaller",
+    "write_over_limit",
+    "decompressed",
+    "fallback_raw",
+    "read_over_limit",
+  ],
 };
 
 const SECRET = "secret-id-90210";

@@ -130,16 +130,20 @@ describe.each(BACKENDS)("%s", (_name, make) => {
   it("counts what stats() counts, whatever is called in whatever order", async () => {
     const call = fc.record({
       useCase: fc.constantFrom("Both", "Local", "Memo", "Off", "Invalid"),
-      id: fc.constantFrom("1", "2", "\ud800"),
+      id: fc.constantFrom("1", "2", "3", "\ud800"),
       scope: fc.constantFrom("enabled", "disabled"),
-      source: fc.constantFrom("value", "error", "slow"),
+      source: fc.constantFrom("value", "long", "error", "slow"),
       followers: fc.nat(2),
     });
     await fc.assert(
       fc.asyncProperty(fc.array(call, { maxLength: 20 }), async (calls) => {
         const { metrics, totals } = make();
         const redis = new ScriptedClient();
-        redis.autoRead = ({ valueKey }) => (valueKey.includes(":2#") ? Promise.reject(new Error("down")) : null);
+        redis.autoRead = ({ valueKey }) => {
+          if (valueKey.includes(":2#")) return Promise.reject(new Error("down"));
+          // Of the third id there is what looks compressed and is not.
+          return valueKey.includes(":3#") ? Buffer.from([2, 0x28]) : null;
+        };
         redis.autoWrite = () => true;
         const cache = new DialCache({
           metrics,
@@ -159,7 +163,7 @@ describe.each(BACKENDS)("%s", (_name, make) => {
             const load = async (id: string) => {
               if (source === "slow") await null;
               if (source === "error") throw new Error("down");
-              return id;
+              return source === "long" ? id.repeat(5_000) : id;
             };
             return [useCase, loadOf(cache, useCase, load, { defaultConfig: configs[useCase] ?? null })];
           }),
@@ -182,6 +186,9 @@ describe.each(BACKENDS)("%s", (_name, make) => {
           for (const layer of ["request_local", "local", "remote"] as const) {
             expectCount("request", { ...names, layer }, stats.requests[layer]);
             expectCount("miss", { ...names, layer }, stats.misses[layer]);
+          }
+          for (const [outcome, count] of Object.entries(stats.compression)) {
+            expectCount("compression", { ...names, layer: "remote", outcome }, count);
           }
           for (const [layer, reasons] of Object.entries(stats.disabledReasons)) {
             for (const [reason, count] of Object.entries(reasons)) {
@@ -214,7 +221,8 @@ describe.each(BACKENDS)("%s", (_name, make) => {
       (
         "urn GetUser user_id request_local local remote remote_shadow noop context policy_disabled invalid_ttl " +
         "invalid_ramp ramped_down config_error key_construction config_resolution cache_read cache_write " +
-        "serialization_load serialization_dump compression invalidation fallback unknown true false process dump load"
+        "serialization_load serialization_dump compression invalidation fallback unknown true false process dump load " +
+        "compress decompress compressed below_threshold not_smaller decompressed fallback_raw"
       ).split(" "),
     );
     const text = fc.string({ minLength: 1, unit: "grapheme" });

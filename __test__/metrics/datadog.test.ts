@@ -134,11 +134,12 @@ describe("Durations and sizes go to Datadog as they happen", () => {
       [type, "app.cache.fallback.duration", expect.any(Number), remote],
       [type, "app.cache.serialization.duration", expect.any(Number), { ...remote, operation: "dump" }],
       [type, "app.cache.serialization.size", 3, remote],
+      [type, "app.cache.stored.size", 3, remote],
     ]);
     metrics.observeStoredSize?.({ cacheNamespace: "n", useCase: "u", keyType: "k", layer: "remote" }, 5);
     metrics.request({ cacheNamespace: "n", useCase: "u", keyType: "k", layer: "remote" });
     const tags = { cache_namespace: "n", use_case: "u", key_type: "k", layer: "remote" };
-    expect(client.sent.slice(4)).toEqual([
+    expect(client.sent.slice(5)).toEqual([
       [type, "app.cache.stored.size", 5, tags],
       ["increment", "app.cache.request.count", 1, tags],
     ]);

@@ -30,6 +30,9 @@ const METHODS = [
   "observeFallback",
   "observeSerialization",
   "observeSize",
+  "observeCompression",
+  "observeStoredSize",
+  "observeCompressionRatio",
 ] as const;
 
 /** A metrics adapter that keeps every event. */

@@ -11,8 +11,12 @@
 //! The value of a background read is the payload with the time it was written, as `[payload, ms]`.
 //!
 //! Target, number and reply are packed into the first place: see [`pack`].
+//!
+//! A [`Passage`] may come before the end of a background request, and where somebody listens of a
+//! flight's.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use napi::bindgen_prelude::{Array, BufferSlice, Env, ToNapiValue};
 use napi_derive::napi;
@@ -21,12 +25,13 @@ use super::codes::{self, Reply};
 use super::engine::float;
 use super::lines::{Addressee, Lines, addressee, is_background};
 use super::mailbox::Letter;
+use super::passage::Passage;
 use super::payload::presentable;
-use crate::core::chain::ReadResult;
+use crate::core::chain::{AfterRead, ReadResult};
 use crate::core::engine::WriteResult;
-use crate::core::envelope::Payload;
+use crate::core::envelope::{OpenOutcome, Payload, SealOutcome};
 use crate::core::flight::FlightId;
-use crate::remote::{Event, ReadOutcome, RemoteError, Ticket, Written};
+use crate::remote::{Event, ReadOutcome, RemoteError, Sealing, Ticket};
 
 /// Places of one event.
 const PLACES: u32 = 2;
@@ -97,14 +102,21 @@ impl<'env, 'lines> Batch<'env, 'lines> {
         }
         match letter.event {
             Event::Read { ticket, at, outcome } => {
+                let (mut opened, mut open_time) = (OpenOutcome::Passthrough, Duration::ZERO);
                 let (result, found, failure) = match outcome {
-                    ReadOutcome::Hit(hit) => (ReadResult::Hit, Some((hit.payload, hit.created_at_ms)), None),
+                    ReadOutcome::Hit(hit) => {
+                        (opened, open_time) = (hit.opened, hit.open_time);
+                        (ReadResult::Hit, Some((hit.payload, hit.created_at_ms)), None)
+                    }
                     ReadOutcome::Miss => (ReadResult::Miss, None, None),
                     ReadOutcome::Failed(error) => (ReadResult::Failed, None, Some(error)),
                 };
                 let (target, number, reply) = match addressee(ticket) {
                     Addressee::Call(call) => match found {
                         Some((payload, created_at_ms)) if is_background(ticket) => {
+                            if opened != OpenOutcome::Passthrough {
+                                self.push_passage(CALL, call, Passage::opened(opened, open_time))?;
+                            }
                             return self.push_found(call, payload, letter.text, created_at_ms);
                         }
                         _ => (CALL, call, plain_reply(result)),
@@ -118,8 +130,15 @@ impl<'env, 'lines> Batch<'env, 'lines> {
                             if let Some((_, created_at_ms)) = &found {
                                 core.found(flight, *created_at_ms);
                             }
-                            codes::reply(core.read_settled(flight, result, clock.at(at)))
+                            let verdict = core.read_settled(flight, result, clock.at(at));
+                            if verdict == AfterRead::Load {
+                                core.opened(flight, opened);
+                            }
+                            codes::reply(verdict)
                         });
+                        if reply == Reply::Load as i32 && opened != OpenOutcome::Passthrough && self.observed(engine) {
+                            self.push_passage(u32::from(engine), flight.0, Passage::opened(opened, open_time))?;
+                        }
                         (u32::from(engine), flight.0, reply)
                     }
                 };
@@ -160,13 +179,25 @@ impl<'env, 'lines> Batch<'env, 'lines> {
                 }
                 self.push(u32::from(engine), flight.0, reply, ())
             }
-            Event::Write { ticket, outcome, .. } => match addressee(ticket) {
-                Addressee::Call(call) => self.push_written(call, outcome),
+            Event::Write {
+                ticket,
+                sealing,
+                outcome,
+                ..
+            } => match addressee(ticket) {
+                Addressee::Call(call) => {
+                    if let Some(sealing) = sealing
+                        && is_background(ticket)
+                    {
+                        self.push_passage(CALL, call, sealing.into())?;
+                    }
+                    self.push_written(call, outcome)
+                }
                 Addressee::Flight {
                     engine,
                     flight,
                     generation,
-                } => self.push_flight_written(engine, flight, generation, outcome),
+                } => self.push_flight_written(engine, flight, generation, sealing, outcome),
             },
             Event::Invalidate { ticket, outcome, .. } | Event::Ready { ticket, outcome } => {
                 self.push_call_outcome(ticket, outcome.err())
@@ -202,15 +233,19 @@ impl<'env, 'lines> Batch<'env, 'lines> {
         engine: u16,
         flight: FlightId,
         generation: u32,
-        outcome: Result<Written, RemoteError>,
+        sealing: Option<Sealing>,
+        outcome: Result<bool, RemoteError>,
     ) -> napi::Result<()> {
         let result = match &outcome {
-            Ok(written) if written.accepted => WriteResult::Stored,
-            Ok(_) => WriteResult::Fenced,
+            Ok(true) => WriteResult::Stored,
+            Ok(false) => WriteResult::Fenced,
             Err(_) => WriteResult::Failed,
         };
         let mut packed = codes::NO_SLOT;
         let reply = self.tell(engine, flight, generation, |core, clock| {
+            if let Some(sealing) = sealing {
+                core.sealed(flight, sealing.outcome);
+            }
             packed = codes::placed(core.write_settled(flight, result, clock.now()), core);
             (if outcome.is_ok() {
                 Reply::Written
@@ -218,16 +253,31 @@ impl<'env, 'lines> Batch<'env, 'lines> {
                 Reply::WriteFailed
             }) as i32
         });
+        if reply != Reply::Stale as i32
+            && let Some(sealing) = sealing
+            && (sealing.outcome == SealOutcome::Failed || self.observed(engine))
+        {
+            self.push_passage(u32::from(engine), flight.0, sealing.into())?;
+        }
         match outcome {
             Ok(_) => self.push(u32::from(engine), flight.0, reply, packed),
             Err(error) => self.push_failure(u32::from(engine), flight.0, reply, Some(error)),
         }
     }
 
+    /// Whether anyone wants to be told what became of an engine's payloads.
+    fn observed(&self, engine: u16) -> bool {
+        self.lines.engine(engine).is_some_and(|cell| cell.observed)
+    }
+
+    fn push_passage(&mut self, target: u32, number: u32, passage: Passage) -> napi::Result<()> {
+        self.push(target, number, Reply::Passage as i32, passage)
+    }
+
     /// Whether a client's own write was stored, or fenced off.
-    fn push_written(&mut self, call: u32, outcome: Result<Written, RemoteError>) -> napi::Result<()> {
+    fn push_written(&mut self, call: u32, outcome: Result<bool, RemoteError>) -> napi::Result<()> {
         match outcome {
-            Ok(written) => self.push(CALL, call, Reply::Written as i32, written.accepted),
+            Ok(accepted) => self.push(CALL, call, Reply::Written as i32, accepted),
             Err(error) => self.push_failure(CALL, call, Reply::WriteFailed as i32, Some(error)),
         }
     }

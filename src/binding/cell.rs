@@ -16,6 +16,8 @@ pub struct EngineCell {
     pub core: RefCell<Engine>,
     /// Its clock.
     pub clock: Clock,
+    /// Whether anyone wants to be told what became of each payload.
+    pub observed: bool,
     /// The native client it reads through, when it has one.
     pub reader: RefCell<Option<Reader>>,
     /// Why the native client refused the latest read.

@@ -75,6 +75,8 @@ pub enum Reply {
     Hedge = 9,
     /// The read is still pending, and the budget lets nothing start beside it. Ends no request.
     HedgeDenied = 10,
+    /// A payload's passage through the envelope. How its request ended follows.
+    Passage = 11,
 }
 
 /// Why a source's result was not accepted: negative answers.

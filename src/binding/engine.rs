@@ -56,6 +56,8 @@ pub struct EngineConfig {
     pub compression: Option<CompressionConfig>,
     /// Most shadow jobs at once.
     pub shadow_max_in_flight: f64,
+    /// Whether anyone wants to be told what became of each payload.
+    pub observed: bool,
 }
 
 /// What a use case is registered with.
@@ -140,6 +142,7 @@ impl NativeEngine {
         let cell = Rc::new(EngineCell {
             core: RefCell::new(core),
             clock: Clock::new(epoch, config.installed_clock),
+            observed: config.observed,
             reader: RefCell::default(),
             refused: RefCell::default(),
         });

@@ -74,6 +74,13 @@ const COLUMNS: &[(&str, Counter)] = &[
     ("writesFenced", Counter::WriteFenced),
     ("writesFailed", Counter::WriteFailed),
     ("writesSkipped", Counter::WriteSkipped),
+    ("compressed", Counter::Compressed),
+    ("belowThreshold", Counter::BelowThreshold),
+    ("notSmaller", Counter::NotSmaller),
+    ("writeOverLimit", Counter::WriteOverLimit),
+    ("decompressed", Counter::Decompressed),
+    ("fallbackRaw", Counter::FallbackRaw),
+    ("readOverLimit", Counter::ReadOverLimit),
 ];
 
 /// Reads what an engine counts, also when that engine is gone. Keeps nothing else of it alive.

@@ -15,6 +15,7 @@ mod figures;
 mod hub;
 mod lines;
 mod mailbox;
+mod passage;
 mod payload;
 mod policy;
 mod raw;

@@ -4,6 +4,7 @@ use napi_derive::napi;
 
 use super::cell::EngineCell;
 use super::codes;
+use super::passage::Passed;
 use crate::core::chain::ReadResult;
 use crate::core::engine::WriteResult;
 use crate::core::flight::FlightId;
@@ -32,6 +33,10 @@ pub enum Step {
     TimerChanged = 7,
     /// Nothing happened. Answers 1 while the flight's read is pending.
     Reading = 8,
+    /// JavaScript had the payload taken out of its envelope: a [`Passed`].
+    Opened = 9,
+    /// JavaScript had the payload put into its envelope: a [`Passed`].
+    Sealed = 10,
 }
 
 /// Tells a flight's engine.
@@ -49,6 +54,8 @@ pub const fn run(step: Step) -> Run {
         Step::WriteSettled => write_settled,
         Step::TimerChanged => timer_changed,
         Step::Reading => reading,
+        Step::Opened => opened,
+        Step::Sealed => sealed,
     }
 }
 
@@ -105,4 +112,14 @@ fn reading(cell: &EngineCell, flight: FlightId, _: u32) -> i32 {
 
 fn timer_changed(cell: &EngineCell, _: FlightId, _: u32) -> i32 {
     cell.core.borrow().timer_changed().into()
+}
+
+fn opened(cell: &EngineCell, flight: FlightId, passed: u32) -> i32 {
+    cell.core.borrow().opened(flight, Passed::as_opened(passed));
+    0
+}
+
+fn sealed(cell: &EngineCell, flight: FlightId, passed: u32) -> i32 {
+    cell.core.borrow().sealed(flight, Passed::as_sealed(passed));
+    0
 }

@@ -5,7 +5,7 @@
 //! escaped, compression on or off: nothing a serializer writes can be taken for a marker.
 
 use super::frame::Encoding;
-use super::zstd_codec::{self, Refusal, compress_after, decompress_within};
+use super::zstd_codec::{self, Refusal, Uncompressed, compress_after, decompress_within};
 
 /// The most bytes a payload may decompress to: 512 MiB.
 pub const MAX_DECOMPRESSED_BYTES: usize = 512 << 20;
@@ -75,6 +75,8 @@ pub enum SealOutcome {
     NotSmaller,
     /// Bigger than a reader may decompress, so stored as it is.
     OverLimit,
+    /// The compressor failed for want of memory, so stored as it is.
+    Failed,
     /// Stored compressed.
     Compressed,
 }
@@ -121,19 +123,26 @@ pub fn codec_runs_here() -> u32 {
 /// Puts a payload into its envelope; `None` never compresses.
 #[must_use]
 pub fn seal(payload: Payload, compression: Option<Compression>) -> Sealed {
+    seal_within(payload, compression, MAX_DECOMPRESSED_BYTES)
+}
+
+/// [`seal`] with another bound on what is compressed, in bytes.
+#[must_use]
+pub fn seal_within(payload: Payload, compression: Option<Compression>, max_bytes: usize) -> Sealed {
     let original_bytes = payload.len();
     let outcome = match compression {
         None => SealOutcome::Disabled,
         Some(compression) if original_bytes < compression.threshold_bytes || original_bytes == 0 => {
             SealOutcome::BelowThreshold
         }
-        Some(_) if original_bytes > MAX_DECOMPRESSED_BYTES => SealOutcome::OverLimit,
+        Some(_) if original_bytes > max_bytes => SealOutcome::OverLimit,
         Some(compression) => {
             // Raw bytes that need an escape are one longer when stored.
             let room = original_bytes - usize::from(!needs_escape(&payload));
             match compress_after(marker(&payload), payload.as_bytes(), compression.level, room) {
-                None => SealOutcome::NotSmaller,
-                Some(compressed) => {
+                Err(Uncompressed::NotSmaller) => SealOutcome::NotSmaller,
+                Err(Uncompressed::Failed) => SealOutcome::Failed,
+                Ok(compressed) => {
                     return Sealed {
                         payload: Payload::Bytes(compressed),
                         outcome: SealOutcome::Compressed,
@@ -157,16 +166,17 @@ pub fn open(encoding: Encoding, body: Vec<u8>) -> Opened {
     open_within(encoding, body, MAX_DECOMPRESSED_BYTES)
 }
 
+/// Whether [`open`] has something to decompress.
+#[must_use]
+pub const fn is_compressed(encoding: Encoding, body: &[u8]) -> bool {
+    matches!(encoding, Encoding::Binary) && matches!(body, [MARKER_ZSTD_TEXT | MARKER_ZSTD_BYTES, ..])
+}
+
 /// Bytes that [`open`] decompresses a body to; `None` when it has nothing to decompress, and the
 /// bound when the body does not say.
 #[must_use]
 pub fn decompressed_bytes(encoding: Encoding, body: &[u8]) -> Option<usize> {
-    match *body {
-        [MARKER_ZSTD_TEXT | MARKER_ZSTD_BYTES, ref compressed @ ..] if encoding == Encoding::Binary => {
-            Some(zstd_codec::stated_bytes(compressed).unwrap_or(MAX_DECOMPRESSED_BYTES))
-        }
-        _ => None,
-    }
+    is_compressed(encoding, body).then(|| zstd_codec::stated_bytes(&body[1..]).unwrap_or(MAX_DECOMPRESSED_BYTES))
 }
 
 /// [`open`] with another bound on the decompressed size, in bytes.

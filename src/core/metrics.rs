@@ -6,6 +6,7 @@
 use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 
+use super::envelope::{OpenOutcome, SealOutcome};
 use super::policy::OffReason;
 
 /// What is counted.
@@ -74,6 +75,20 @@ pub enum Counter {
     WriteFailed,
     /// Accepted values that were kept out of Redis because their read had failed.
     WriteSkipped,
+    /// Payloads for Redis that were compressed.
+    Compressed,
+    /// Payloads for Redis that were too small to be compressed.
+    BelowThreshold,
+    /// Payloads for Redis that compressing would not have made smaller.
+    NotSmaller,
+    /// Payloads for Redis that were bigger than a reader may decompress.
+    WriteOverLimit,
+    /// Payloads from Redis that were decompressed.
+    Decompressed,
+    /// Payloads from Redis that looked compressed and could not be decompressed.
+    FallbackRaw,
+    /// Payloads from Redis that were compressed, of more than the permitted bytes.
+    ReadOverLimit,
 }
 
 impl Counter {
@@ -98,9 +113,33 @@ impl Counter {
             OffReason::RampedDown => Self::RemoteRampedDown,
         }
     }
+
+    /// What counts a payload on its way to Redis; `None` for one that the compressor has no part in.
+    /// A failure of the compressor is an error, which is counted where it is reported.
+    #[must_use]
+    pub const fn sealed(outcome: SealOutcome) -> Option<Self> {
+        match outcome {
+            SealOutcome::Disabled | SealOutcome::Failed => None,
+            SealOutcome::BelowThreshold => Some(Self::BelowThreshold),
+            SealOutcome::NotSmaller => Some(Self::NotSmaller),
+            SealOutcome::OverLimit => Some(Self::WriteOverLimit),
+            SealOutcome::Compressed => Some(Self::Compressed),
+        }
+    }
+
+    /// What counts a payload on its way from Redis; `None` for one that was not compressed.
+    #[must_use]
+    pub const fn opened(outcome: OpenOutcome) -> Option<Self> {
+        match outcome {
+            OpenOutcome::Passthrough => None,
+            OpenOutcome::Decompressed => Some(Self::Decompressed),
+            OpenOutcome::FallbackRaw => Some(Self::FallbackRaw),
+            OpenOutcome::OverLimit => Some(Self::ReadOverLimit),
+        }
+    }
 }
 
-const COUNTERS: usize = Counter::WriteSkipped as usize + 1;
+const COUNTERS: usize = Counter::ReadOverLimit as usize + 1;
 
 /// The counters of one use case. Clones count together.
 #[derive(Clone, Debug)]

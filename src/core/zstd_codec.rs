@@ -39,27 +39,46 @@ pub enum Refusal {
     TooBig,
 }
 
+/// Why [`compress_after`] has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uncompressed {
+    /// It takes more than the permitted bytes.
+    NotSmaller,
+    /// The compressor failed: there was no memory for it.
+    Failed,
+}
+
+/// How zstd says that it ran out of room, `dstSize_tooSmall` of its `zstd_errors.h`, where the
+/// numbers are fixed since 1.3.1.
+const NO_ROOM: usize = 0_usize.wrapping_sub(70);
+
 /// `first` and then `plain` as one zstd frame, unless that takes more than `max_bytes`.
-pub fn compress_after(first: u8, plain: &[u8], level: i32, max_bytes: usize) -> Option<Vec<u8>> {
+pub fn compress_after(first: u8, plain: &[u8], level: i32, max_bytes: usize) -> Result<Vec<u8>, Uncompressed> {
     let mut out = Cursor::new(Vec::with_capacity(max_bytes));
     out.get_mut().push(first);
     out.set_position(1);
     RUNS.set(RUNS.get().wrapping_add(1));
     COMPRESSOR.with_borrow_mut(|kept| {
-        let mut context = kept.take().or_else(CCtx::try_create)?;
+        let mut context = kept.take().or_else(CCtx::try_create).ok_or(Uncompressed::Failed)?;
         let done = context.compress(&mut out, plain, level);
         if context.sizeof() <= MAX_KEPT_BYTES {
             *kept = Some(context);
         }
-        done.ok()
+        done.map_err(|code| {
+            if code == NO_ROOM {
+                Uncompressed::NotSmaller
+            } else {
+                Uncompressed::Failed
+            }
+        })
     })?;
     let mut out = out.into_inner();
     // with_capacity may have given more room than was asked for.
     if out.len() > max_bytes {
-        return None;
+        return Err(Uncompressed::NotSmaller);
     }
     out.shrink_to_fit();
-    Some(out)
+    Ok(out)
 }
 
 /// The content size that a single frame states; `None` for anything else.

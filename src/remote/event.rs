@@ -43,8 +43,10 @@ pub enum Event {
         ticket: Ticket,
         /// When the outcome was known.
         at: Instant,
-        /// What was stored, or why nothing was.
-        outcome: Result<Written, RemoteError>,
+        /// What sealing made of the payload; `None` when it did not come to that.
+        sealing: Option<Sealing>,
+        /// Whether the value was stored, rather than fenced off by an invalidation.
+        outcome: Result<bool, RemoteError>,
     },
     /// An invalidation ended.
     Invalidate {
@@ -117,23 +119,21 @@ pub struct Hit {
     pub opened: OpenOutcome,
     /// Bytes of the stored value, frame included.
     pub stored_bytes: usize,
-    /// Time spent opening the envelope.
+    /// Time spent decompressing; zero when there was nothing to decompress.
     pub open_time: Duration,
 }
 
-/// A value handed to Redis.
+/// A value made ready for Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// `false` when the value was fenced off by an invalidation and not stored.
-    pub accepted: bool,
+pub struct Sealing {
     /// What sealing the envelope meant.
-    pub sealed: SealOutcome,
+    pub outcome: SealOutcome,
     /// Bytes of the payload as the serializer made it.
     pub payload_bytes: usize,
-    /// Bytes of the stored value, frame included.
-    pub stored_bytes: usize,
+    /// Bytes of the payload as it is stored, without the frame's header.
+    pub sealed_bytes: usize,
     /// Time spent sealing the envelope.
-    pub seal_time: Duration,
+    pub time: Duration,
 }
 
 /// Whether a client can serve.

@@ -42,7 +42,7 @@ mod write;
 
 pub use client::{Client, Envelope, InvalidateRequest, ReadRequest, WriteRequest};
 pub use error::{ErrorKind, RemoteError};
-pub use event::{Event, Hit, ReadOutcome, Sink, Status, Ticket, Written};
+pub use event::{Event, Hit, ReadOutcome, Sealing, Sink, Status, Ticket};
 pub use io_thread::IoThread;
 pub use options::{Credentials, OptionError, Options, Reconnect, Secret, TlsOptions};
 pub use stats::{LateReplies, Lateness, Stats};

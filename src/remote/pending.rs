@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::budget::Budget;
 use super::error::{ErrorKind, RemoteError};
-use super::event::{Event, ReadOutcome, Ticket, Written};
+use super::event::{Event, ReadOutcome, Sealing, Ticket};
 use super::shared::Shared;
 
 /// What a request asks for.
@@ -117,12 +117,17 @@ impl Pending {
     }
 
     /// Ends a write.
-    pub fn finish_write(mut self, outcome: Result<Written, RemoteError>) {
+    pub fn finish_write(mut self, sealing: Option<Sealing>, outcome: Result<bool, RemoteError>) {
         if let Err(error) = &outcome {
             self.client.command_failed(error);
         }
         let (ticket, at) = (self.ticket, Instant::now());
-        self.answer(Event::Write { ticket, at, outcome });
+        self.answer(Event::Write {
+            ticket,
+            at,
+            sealing,
+            outcome,
+        });
     }
 
     /// Ends an invalidation.
@@ -176,6 +181,7 @@ impl Drop for Pending {
                     Class::Write => Event::Write {
                         ticket,
                         at,
+                        sealing: None,
                         outcome: Err(error),
                     },
                     Class::Invalidate => Event::Invalidate {

@@ -213,7 +213,7 @@ impl Found {
     }
 
     fn open(self) -> Hit {
-        let started = Instant::now();
+        let started = envelope::is_compressed(self.encoding, &self.body).then(Instant::now);
         let Opened { payload, outcome } = if self.is_kept() {
             Opened {
                 payload: Payload::Bytes(self.body),
@@ -227,7 +227,7 @@ impl Found {
             created_at_ms: self.created_at_ms,
             opened: outcome,
             stored_bytes: self.stored_bytes,
-            open_time: started.elapsed(),
+            open_time: started.map_or(Duration::ZERO, |started| started.elapsed()),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::core::watermark::Stamp;
 use super::client::{Envelope, WriteRequest};
 use super::connection::{Connection, checked};
 use super::error::RemoteError;
-use super::event::Written;
+use super::event::Sealing;
 use super::pending::Pending;
 use super::read::INLINE_BYTES;
 use super::route::Route;
@@ -26,32 +26,31 @@ const SLOW_LEVEL: i32 = 10;
 /// Writes and answers.
 pub(super) async fn run(pending: Pending, request: WriteRequest) {
     let client = pending.client().clone();
+    let mut sealing = None;
     let outcome = tokio::select! {
         biased;
-        outcome = write(&pending, request) => outcome,
+        outcome = write(&pending, request, &mut sealing) => outcome,
         () = client.link.until_closed() => Err(RemoteError::closed()),
     };
-    pending.finish_write(outcome);
+    pending.finish_write(sealing, outcome);
 }
 
-async fn write(pending: &Pending, request: WriteRequest) -> Result<Written, RemoteError> {
+async fn write(pending: &Pending, request: WriteRequest, sealing: &mut Option<Sealing>) -> Result<bool, RemoteError> {
     let mut route = Route::new(pending.client(), &request.value_key);
     let connection = route.connection().await?;
     let _window = connection.write_window(request.payload.len()).await?;
-    let (prepared, mut written) = if is_slow(&request) {
+    let (prepared, sealed) = if is_slow(&request) {
         tokio::task::spawn_blocking(move || prepare(request))
             .await
             .map_err(|_| RemoteError::internal("compression failed, which is a bug"))?
     } else {
         prepare(request)
     };
-    written.accepted = match prepared {
-        Prepared::Untracked(set) => store(&mut route, connection.clone(), &set).await?,
-        Prepared::Tracked { commands, stamp } => {
-            set_and_stamp(&mut route, connection.clone(), &commands, &stamp).await?
-        }
-    };
-    Ok(written)
+    *sealing = Some(sealed);
+    match prepared {
+        Prepared::Untracked(set) => store(&mut route, connection.clone(), &set).await,
+        Prepared::Tracked { commands, stamp } => set_and_stamp(&mut route, connection.clone(), &commands, &stamp).await,
+    }
 }
 
 async fn store(route: &mut Route<'_>, mut connection: Arc<Connection>, set: &Cmd) -> Result<bool, RemoteError> {
@@ -129,7 +128,7 @@ enum Prepared {
     },
 }
 
-fn prepare(request: WriteRequest) -> (Prepared, Written) {
+fn prepare(request: WriteRequest) -> (Prepared, Sealing) {
     let payload_bytes = request.payload.len();
     let started = Instant::now();
     let sealed = match request.envelope {
@@ -140,20 +139,18 @@ fn prepare(request: WriteRequest) -> (Prepared, Written) {
             original_bytes: payload_bytes,
         },
     };
-    let seal_time = started.elapsed();
+    let sealing = Sealing {
+        outcome: sealed.outcome,
+        payload_bytes,
+        sealed_bytes: sealed.payload.len(),
+        time: started.elapsed(),
+    };
     let nonce = random_nonce();
     let mut framed = Vec::with_capacity(HEADER_BYTES + sealed.payload.len());
     match request.watermark_key {
         None => frame::encode(request.created_at_ms, &sealed.payload, &mut framed),
         Some(_) => frame::encode_placeholder(nonce, &sealed.payload, &mut framed),
     }
-    let written = Written {
-        accepted: false,
-        sealed: sealed.outcome,
-        payload_bytes,
-        stored_bytes: framed.len(),
-        seal_time,
-    };
     drop(sealed);
     let mut set = redis::cmd("SET");
     set.arg(&request.value_key).arg(&framed).arg("PX").arg(request.ttl_ms);
@@ -170,7 +167,7 @@ fn prepare(request: WriteRequest) -> (Prepared, Written) {
             Prepared::Tracked { commands, stamp }
         }
     };
-    (prepared, written)
+    (prepared, sealing)
 }
 
 /// Tells this write's placeholder from any other: a fresh `RandomState` is randomly seeded.

@@ -1,6 +1,7 @@
 //! What is written is what is read.
 
 use dialcache_native::core::envelope::{Compression, OpenOutcome, Payload, SealOutcome};
+use dialcache_native::core::frame::HEADER_BYTES;
 use dialcache_native::remote::{Envelope, ErrorKind, Event, ReadOutcome, ReadRequest, WriteRequest};
 use redis::Commands;
 
@@ -46,18 +47,19 @@ fn payloads_come_back_as_they_were() {
                 ..write("key", payload.clone())
             };
             client.write(ticket, request).unwrap();
-            let written = harness.written(ticket).unwrap();
-            assert!(written.accepted);
-            assert_eq!(written.payload_bytes, payload.len());
+            let (sealing, outcome) = harness.sealed(ticket);
+            assert!(outcome.unwrap());
+            let sealing = sealing.unwrap();
+            assert_eq!(sealing.payload_bytes, payload.len());
 
             client.read(ticket + 1, read("key", Some(PATIENCE))).unwrap();
             let hit = harness.hit(ticket + 1);
             assert_eq!(hit.payload, *payload);
             assert_eq!(hit.created_at_ms, 1_700_000_000_123);
-            assert_eq!(hit.stored_bytes, written.stored_bytes);
+            assert_eq!(hit.stored_bytes, HEADER_BYTES + sealing.sealed_bytes);
             assert_eq!(
                 hit.opened == OpenOutcome::Decompressed,
-                written.sealed == SealOutcome::Compressed
+                sealing.outcome == SealOutcome::Compressed
             );
         }
     }

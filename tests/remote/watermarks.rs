@@ -150,7 +150,7 @@ impl World {
                 let request = tracked_write("id", USE_CASES[use_case], payload(model.loaded[writer]));
                 let from = self.now();
                 self.client.write(ticket, request).unwrap();
-                let accepted = self.harness.written(ticket).unwrap().accepted;
+                let accepted = self.harness.written(ticket).unwrap();
                 let stamp = if accepted { Stamp::Stamped } else { Stamp::Barred };
                 let loaded = model.loaded[writer];
                 self.settle(model, use_case, Some(loaded), stamp, from)?;

@@ -2,6 +2,7 @@
 
 use super::super::Nanos;
 use super::super::chain::{AfterRead, AfterSource, Next, ReadResult};
+use super::super::envelope::{OpenOutcome, SealOutcome};
 use super::super::flight::FlightId;
 use super::super::local::Slot;
 use super::super::metrics::Counter;
@@ -78,6 +79,23 @@ impl Engine {
         self.count(use_case, counter);
         self.pass_error(id);
         verdict
+    }
+
+    /// The flight's payload came out of its envelope, to be loaded.
+    pub fn opened(&self, id: FlightId, outcome: OpenOutcome) {
+        self.count_flights(id, Counter::opened(outcome));
+    }
+
+    /// The flight's payload was put into its envelope, to be written.
+    pub fn sealed(&self, id: FlightId, outcome: SealOutcome) {
+        self.count_flights(id, Counter::sealed(outcome));
+    }
+
+    fn count_flights(&self, id: FlightId, counter: Option<Counter>) {
+        let Some(counter) = counter else { return };
+        if let Some(flight) = self.flight(id) {
+            self.count(flight.use_case, counter);
+        }
     }
 
     /// The serializer rejected the flight's payload; the source comes next. False when the call had

@@ -324,6 +324,18 @@ fn payload() -> impl Strategy<Value = Payload> {
     ]
 }
 
+#[test]
+fn more_than_a_reader_may_decompress_is_stored_as_it_is() {
+    for payload in [text(&"a".repeat(65)), bytes(&[1; 65])] {
+        let sealed = seal_within(payload.clone(), ALWAYS, 64);
+        assert_eq!(sealed.outcome, SealOutcome::OverLimit);
+        assert_eq!(seal_within(payload.clone(), ALWAYS, 65).outcome, SealOutcome::Compressed);
+        let opened = open(sealed.payload.encoding(), sealed.payload.as_bytes().to_vec());
+        assert_eq!(opened.payload, payload);
+        assert_eq!(opened.outcome, OpenOutcome::Passthrough);
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_sealed_is_opened(payload in payload(), threshold_bytes in 1..500_usize, level in 1..6) {

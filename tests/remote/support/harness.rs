@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use dialcache_native::core::envelope::Payload;
 use dialcache_native::remote::{
-    Client, Envelope, Event, Hit, InvalidateRequest, IoThread, Options, ReadOutcome, ReadRequest, RemoteError, Sink,
-    Status, Ticket, WriteRequest, Written,
+    Client, Envelope, Event, Hit, InvalidateRequest, IoThread, Options, ReadOutcome, ReadRequest, RemoteError, Sealing,
+    Sink, Status, Ticket, WriteRequest,
 };
 
 use super::{PATIENCE, QUIET};
@@ -89,9 +89,15 @@ impl Harness {
         }
     }
 
-    pub fn written(&mut self, ticket: Ticket) -> Result<Written, RemoteError> {
+    /// Whether a write's value was stored, rather than fenced off.
+    pub fn written(&mut self, ticket: Ticket) -> Result<bool, RemoteError> {
+        self.sealed(ticket).1
+    }
+
+    /// A write's end, with what sealing made of its payload.
+    pub fn sealed(&mut self, ticket: Ticket) -> (Option<Sealing>, Result<bool, RemoteError>) {
         match self.end_of(ticket) {
-            Event::Write { outcome, .. } => outcome,
+            Event::Write { sealing, outcome, .. } => (sealing, outcome),
             other => panic!("expected a write's end, got {other:?}"),
         }
     }
