@@ -92,6 +92,48 @@ pub enum Counter {
 }
 
 impl Counter {
+    /// Every counter, in the order of their declaration.
+    pub const ALL: [Self; COUNTERS] = [
+        Self::LocalRequest,
+        Self::LocalHit,
+        Self::LocalMiss,
+        Self::LocalPolicyDisabled,
+        Self::LocalInvalidTtl,
+        Self::LocalInvalidRamp,
+        Self::LocalRampedDown,
+        Self::RemoteRequest,
+        Self::RemoteHit,
+        Self::RemoteMiss,
+        Self::RemotePolicyDisabled,
+        Self::RemoteInvalidTtl,
+        Self::RemoteInvalidRamp,
+        Self::RemoteRampedDown,
+        Self::ReadDeadlineArmed,
+        Self::ReadTimeout,
+        Self::ReadFailed,
+        Self::LoadFailed,
+        Self::DumpFailed,
+        Self::ReadHedgeHit,
+        Self::ReadHedgeOutrun,
+        Self::ReadHedgeSourceError,
+        Self::ReadHedgeDenied,
+        Self::Coalesced,
+        Self::SourceCall,
+        Self::SourceFailed,
+        Self::SourceTimeout,
+        Self::WriteOk,
+        Self::WriteFenced,
+        Self::WriteFailed,
+        Self::WriteSkipped,
+        Self::Compressed,
+        Self::BelowThreshold,
+        Self::NotSmaller,
+        Self::WriteOverLimit,
+        Self::Decompressed,
+        Self::FallbackRaw,
+        Self::ReadOverLimit,
+    ];
+
     /// What counts a process-local layer that was off.
     #[must_use]
     pub const fn local_off(reason: OffReason) -> Self {
@@ -218,6 +260,12 @@ impl CounterList {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_are_all() {
+        let positions = Counter::ALL.map(|counter| counter as usize);
+        assert!(positions.into_iter().eq(0..COUNTERS));
+    }
 
     #[test]
     fn clones_count_together() {

@@ -19,6 +19,8 @@ const SEC: u64 = 1_000 * MS;
 struct Policies {
     local: Option<f64>,
     remote: Option<f64>,
+    ramp_local: Leaf,
+    ramp_remote: Leaf,
     coalesce: bool,
     tracked: bool,
 }
@@ -26,6 +28,8 @@ struct Policies {
 const BOTH: Policies = Policies {
     local: Some(60.0),
     remote: Some(600.0),
+    ramp_local: Leaf::Absent,
+    ramp_remote: Leaf::Absent,
     coalesce: true,
     tracked: false,
 };
@@ -34,8 +38,7 @@ const LOCAL: Policies = Policies { remote: None, ..BOTH };
 const NEITHER: Policies = Policies {
     local: None,
     remote: None,
-    coalesce: true,
-    tracked: false,
+    ..BOTH
 };
 
 fn engine() -> Engine {
@@ -58,6 +61,8 @@ fn register(engine: &mut Engine, name: &str, policies: &Policies) -> UseCaseId {
     let leaves = Leaves {
         ttl_local: leaf(policies.local),
         ttl_remote: leaf(policies.remote),
+        ramp_local: policies.ramp_local,
+        ramp_remote: policies.ramp_remote,
         coalesce: Some(policies.coalesce),
         ..Leaves::default()
     };
