@@ -9,6 +9,8 @@ export interface Total {
   total: number;
   /** The part of it that no attached instance counts: direct calls, and instances that are gone. */
   settled: number;
+  /** What stands before its number where it is written as text; made by who writes it first. */
+  head: string | undefined;
 }
 
 interface Source {
@@ -69,7 +71,7 @@ export class Ledger {
     const key = hook + tagsKey(COUNTED[hook], labels);
     const known = this.#totals.get(key);
     if (known !== undefined) return known;
-    const total = { hook, tags: tagsOf(COUNTED[hook], labels), total: 0, settled: 0 };
+    const total = { hook, tags: tagsOf(COUNTED[hook], labels), total: 0, settled: 0, head: undefined };
     this.#totals.set(key, total);
     return total;
   }

@@ -48,22 +48,37 @@ abstract class RegistryMetric {
 export class CounterMetric extends RegistryMetric {
   readonly type = "counter";
   readonly #totals: () => readonly Total[];
+  readonly #asGiven: () => boolean;
   readonly #resets = new Map<Total, number>();
 
-  /** @param totals - This counter's totals, as of now. */
-  constructor(prefix: string, metric: Metric, totals: () => readonly Total[]) {
+  /**
+   * @param totals - This counter's totals, as of now.
+   * @param asGiven - Whether the registry writes names and labels of each line as they are given.
+   */
+  constructor(prefix: string, metric: Metric, totals: () => readonly Total[], asGiven: () => boolean) {
     super(prefix, metric);
     this.#totals = totals;
+    this.#asGiven = asGiven;
   }
 
   /** The numbers as JSON. */
   get(): Scrape {
-    return this.scrape(this.#samples((tags, value) => ({ value, labels: tags })));
+    return this.scrape(this.#samples(({ tags }, value) => ({ value, labels: tags })));
   }
 
-  /** The numbers as a registry renders them fastest. */
+  /** The numbers as a registry renders them fastest: one sample, with all lines but the last in its name. */
   getForPromString(): Scrape {
-    return this.scrape(this.#samples((tags, value) => ({ value, labels: NO_LABELS, sharedLabels: tags })));
+    if (!this.#asGiven()) {
+      return this.scrape(this.#samples(({ tags }, value) => ({ value, labels: NO_LABELS, sharedLabels: tags })));
+    }
+    let text = "";
+    const samples = this.#samples((total, value) => {
+      const metricName = text + this.name;
+      total.head ??= [this.name, "{", labelsText(total.tags), "} "].join("");
+      text += `${total.head}${value}\n`;
+      return { metricName, value, labels: NO_LABELS, sharedLabels: total.tags };
+    });
+    return this.scrape(samples.slice(-1));
   }
 
   /** Counts from zero again. */
@@ -71,11 +86,11 @@ export class CounterMetric extends RegistryMetric {
     for (const total of this.#totals()) this.#resets.set(total, total.total);
   }
 
-  #samples(sample: (tags: Tags, value: number) => Sample): Sample[] {
+  #samples(sample: (total: Total, value: number) => Sample): Sample[] {
     const samples: Sample[] = [];
     for (const total of this.#totals()) {
       const value = total.total - (this.#resets.get(total) ?? 0);
-      if (value > 0) samples.push(sample(total.tags, value));
+      if (value > 0) samples.push(sample(total, value));
     }
     return samples;
   }
@@ -86,8 +101,10 @@ interface Series {
   /** Observations up to each bound and above the one before; the last is for those above all. */
   readonly counts: number[];
   sum: number;
-  /** What stands before each bucket's number, and before the sum, in a text scrape. */
-  readonly heads: readonly string[];
+  /** What stands between the numbers of each bucket, of the sum and of the count, in a text scrape. */
+  readonly between: readonly string[];
+  /** A text scrape without the last number; undefined once more was observed. */
+  text: string | undefined;
 }
 
 /** A histogram. */
@@ -116,6 +133,7 @@ export class HistogramMetric extends RegistryMetric {
     const at = bound < 0 ? this.buckets.length : bound;
     series.counts[at] = (series.counts[at] as number) + 1;
     series.sum += value;
+    series.text = undefined;
   }
 
   /** The numbers as JSON. */
@@ -141,15 +159,10 @@ export class HistogramMetric extends RegistryMetric {
   getForPromString(): Scrape {
     if (!this.#unlabelled()) return this.get();
     const samples: Sample[] = [];
-    for (const { tags, counts, sum, heads } of this.#series.values()) {
-      let below = 0;
-      let text = "";
-      for (let at = 0; at < counts.length; at += 1) {
-        below += counts[at] as number;
-        text += `${heads[at]}${below}\n`;
-      }
-      text += `${heads[counts.length]}${sum}\n${this.name}_count`;
-      samples.push({ metricName: text, labels: NO_LABELS, sharedLabels: tags, value: below });
+    for (const series of this.#series.values()) {
+      series.text ??= textOf(series);
+      const value = series.counts.reduce((sum, count) => sum + count, 0);
+      samples.push({ metricName: series.text, labels: NO_LABELS, sharedLabels: series.tags, value });
     }
     return this.scrape(samples);
   }
@@ -161,16 +174,34 @@ export class HistogramMetric extends RegistryMetric {
 
   #add(key: string, labels: HookLabels): Series {
     const tags = tagsOf(this.#metric, labels);
-    const text = Object.entries(tags)
-      .map(([name, value]) => `${name}="${escaped(value)}"`)
-      .join(",");
+    const labelled = labelsText(tags);
     // Joined, not concatenated: V8 would put a concatenation together again in every scrape.
-    const heads = this.#bounds.map((le) => [this.name, '_bucket{le="', le, '",', text, "} "].join(""));
-    heads.push([this.name, "_sum{", text, "} "].join(""));
-    const series = { tags, counts: this.#bounds.map(() => 0), sum: 0, heads };
+    const between = this.#bounds.map((le, at) => {
+      return [at === 0 ? "" : "\n", this.name, '_bucket{le="', le, '",', labelled, "} "].join("");
+    });
+    between.push(["\n", this.name, "_sum{", labelled, "} "].join(""), ["\n", this.name, "_count"].join(""));
+    const series = { tags, counts: this.#bounds.map(() => 0), sum: 0, between, text: undefined };
     this.#series.set(key, series);
     return series;
   }
+}
+
+/** All lines of a series, up to the last one's labels, which the registry adds. */
+function textOf({ counts, sum, between }: Series): string {
+  let below = 0;
+  let text = "";
+  for (let at = 0; at < counts.length; at += 1) {
+    below += counts[at] as number;
+    text += between[at];
+    text += below;
+  }
+  return `${text}${between[counts.length]}${sum}${between[counts.length + 1]}`;
+}
+
+function labelsText(tags: Tags): string {
+  return Object.entries(tags)
+    .map(([name, value]) => `${name}="${escaped(value)}"`)
+    .join(",");
 }
 
 /** A label's value as the text format wants it. */

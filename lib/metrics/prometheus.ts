@@ -66,7 +66,8 @@ class PrometheusSet {
 
   constructor(registry: PrometheusRegistry, prefix: string) {
     this.#counters = each(COUNTING_HOOKS, (hook) => {
-      return new CounterMetric(prefix, COUNTED[hook], () => this.#read().get(hook) ?? []);
+      const totals = (): readonly Total[] => this.#read().get(hook) ?? [];
+      return new CounterMetric(prefix, COUNTED[hook], totals, () => addsNoLabels(registry) && !addsToNames(registry));
     });
     this.#histograms = each(OBSERVING_HOOKS, (hook) => {
       return new HistogramMetric(prefix, OBSERVED[hook], () => addsNoLabels(registry));
@@ -126,6 +127,12 @@ function each<Name extends string, Value>(names: readonly Name[], make: (name: N
 function addsNoLabels(registry: PrometheusRegistry): boolean {
   const { _defaultLabels: labels } = registry as { _defaultLabels?: unknown };
   return typeof labels === "object" && labels !== null && Object.keys(labels).length === 0;
+}
+
+/** A registry in OpenMetrics mode ends counters' names itself. */
+function addsToNames(registry: PrometheusRegistry): boolean {
+  const { contentType } = registry as { contentType?: unknown };
+  return typeof contentType !== "string" || contentType.startsWith("application/openmetrics-text");
 }
 
 function prefixOption(value: unknown): string {
