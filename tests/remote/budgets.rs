@@ -5,7 +5,7 @@ use std::time::Duration;
 use dialcache_native::core::envelope::Payload;
 use dialcache_native::remote::{ErrorKind, Event, Options, Status};
 
-use crate::support::{Harness, PATIENCE, SOON, Server, read, resident_bytes, text, write};
+use crate::support::{Harness, PATIENCE, SOON, Server, alone, read, resident_bytes, text, write};
 
 #[test]
 fn requests_over_max_pending_fail_at_once() {
@@ -71,6 +71,9 @@ fn keys_and_payloads_count_as_bytes() {
 
 #[test]
 fn ten_thousand_big_writes_to_a_frozen_server_stay_inside_max_pending_bytes() {
+    if !alone("budgets::ten_thousand_big_writes_to_a_frozen_server_stay_inside_max_pending_bytes") {
+        return;
+    }
     const LIMIT: usize = 64 << 20;
     const VALUE: usize = 100_000;
     let server = Server::start();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dialcache_native::remote::{ErrorKind, Event, LateReplies, Options, ReadOutcome, Status};
 
-use crate::support::{Harness, PATIENCE, Server, read, text, thread_names, write};
+use crate::support::{Harness, PATIENCE, Server, alone, read, text, thread_names, write};
 
 /// A listener whose backlog accepts connections that nobody answers.
 fn silent() -> (TcpListener, String) {
@@ -157,6 +157,9 @@ fn ready_gives_up_with_the_reason() {
 
 #[test]
 fn a_host_without_an_address_fails_cleanly() {
+    if !alone("starting::a_host_without_an_address_fails_cleanly") {
+        return;
+    }
     let mut harness = Harness::new();
     let client = harness
         .io
@@ -179,6 +182,9 @@ fn a_host_without_an_address_fails_cleanly() {
 
 #[test]
 fn there_is_no_thread_before_the_first_client() {
+    if !alone("starting::there_is_no_thread_before_the_first_client") {
+        return;
+    }
     let Some(names) = thread_names() else { return };
     assert!(!names.iter().any(|name| name == "dialcache-io"));
     let mut harness = Harness::new();

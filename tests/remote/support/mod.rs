@@ -8,7 +8,7 @@ mod socket;
 
 pub use cluster::{Cluster, until};
 pub use harness::{Harness, invalidation, read, text, tracked, tracked_write, write};
-pub use process::{resident_bytes, thread_names};
+pub use process::{alone, resident_bytes, thread_names};
 pub use server::Server;
 pub use socket::{Peer, Script};
 

@@ -1,6 +1,6 @@
 //! What the system says about this process.
 
-use std::fs;
+use std::{env, fs, process::Command};
 
 /// Resident memory; `None` where the system does not say.
 pub fn resident_bytes() -> Option<usize> {
@@ -20,4 +20,22 @@ pub fn thread_names() -> Option<Vec<String>> {
             .map(|name| name.trim().to_owned())
             .collect(),
     )
+}
+
+/// Whether this process runs no other test, so that what the system says about it is about this one. Else
+/// the test of this name is run in a process of its own, and must succeed there.
+pub fn alone(test: &str) -> bool {
+    const ALONE: &str = "DIALCACHE_TEST_ALONE";
+    // cargo-nextest gives each test a process.
+    if env::var_os("NEXTEST").is_some() || env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let output = Command::new(env::current_exe().unwrap())
+        .args(["--exact", test])
+        .env(ALONE, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    false
 }
