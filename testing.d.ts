@@ -2,8 +2,9 @@
 /// <reference types="node" />
 
 /**
- * Resolves when no Redis request of this thread's native clients is waited for any more, those of shadow validations
- * included. They do not keep the process alive, and neither does this promise.
+ * Resolves when no native work of this thread is waited for any more: requests of native clients, those of shadow
+ * validations included, and payloads of other clients on their way through the compressor. Neither requests of shadow
+ * validations nor this promise keep the process alive.
  */
 export declare function idle(): Promise<void>;
 

@@ -1,3 +1,4 @@
+import { nativeTask } from "./hub";
 import { openPayload, type PassedPayload, sealPayload } from "./native";
 import type { ResolvedCompression } from "./options";
 import { LONGEST_UTF8 } from "./text";
@@ -23,10 +24,10 @@ export function sealEnvelope(
   payload: string | Uint8Array,
   compression: ResolvedCompression | undefined,
 ): Promise<PassedPayload> {
-  return sealPayload(payload as string | Buffer, compression ?? null);
+  return nativeTask(sealPayload(payload as string | Buffer, compression ?? null));
 }
 
 /** Takes a payload out of its envelope, off the event loop. What is corrupt or too big is handed on as it is. */
 export function openEnvelope(bytes: Uint8Array): Promise<PassedPayload> {
-  return openPayload(bytes as Buffer);
+  return nativeTask(openPayload(bytes as Buffer));
 }

@@ -30,6 +30,8 @@ const calls = new Map<number, CallListener>();
 /** Instances with requests under way. The others are not held here, so that they can be collected. */
 const listeners = new Map<number, { listener: Listener; requests: number }>();
 let lastCall = 0;
+/** Pieces of work on Node's thread pool. */
+let tasks = 0;
 let idlers: (() => void)[] = [];
 
 /** This thread's lines to its I/O thread, which starts with the first native client. */
@@ -61,10 +63,28 @@ export function addClient(id: number, client: ClientListener): void {
 
 const collected = new FinalizationRegistry<number>((id) => clients.delete(id));
 
-/** Resolves when no request to Redis is waited for. */
+/** Native work that no request to Redis stands for. Whoever waits for idleness waits for it too. */
+export function nativeTask<T>(work: Promise<T>): Promise<T> {
+  tasks += 1;
+  const over = (): void => {
+    tasks -= 1;
+    if (idlers.length > 0 && hub.rest()) answerIdlers();
+  };
+  work.then(over, over);
+  return work;
+}
+
+/** Resolves when no native work is waited for. */
 export function whenIdle(): Promise<void> {
-  if (hub.waiting() === 0 && hub.rest()) return Promise.resolve();
+  if (tasks === 0 && hub.waiting() === 0 && hub.rest()) return Promise.resolve();
   return new Promise((resolve) => idlers.push(resolve));
+}
+
+function answerIdlers(): void {
+  if (tasks > 0 || hub.waiting() > 0) return;
+  const waiting = idlers;
+  idlers = [];
+  for (const resolve of waiting) resolve();
 }
 
 function onWake(): void {
@@ -89,11 +109,7 @@ function onWake(): void {
  */
 function goOn(): void {
   if (!hub.rest()) hub.wake();
-  else if (hub.waiting() === 0 && idlers.length > 0) {
-    const waiting = idlers;
-    idlers = [];
-    for (const resolve of waiting) resolve();
-  }
+  else if (idlers.length > 0) answerIdlers();
 }
 
 function dispatchAll(events: unknown[]): void {

@@ -32,7 +32,7 @@ import { nativeOf } from "./redis-client";
 import type { DialCacheRedisClient } from "./redis-types";
 import type { RemoteLayer } from "./remote-layer";
 import { detached } from "./root";
-import { DeadlineTimer } from "./timer";
+import { DeadlineTimer, REAL_TIMERS } from "./timer";
 
 /** Who waits for what becomes of a flight. */
 export interface Waiter {
@@ -225,10 +225,7 @@ export class Instance implements Listener {
   drain(timeoutMs: number): Promise<boolean> {
     if (this.#pendingWrites === 0) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const timers = this.clock ?? {
-        setTimeout,
-        clearTimeout: (handle: unknown) => clearTimeout(handle as NodeJS.Timeout),
-      };
+      const timers = this.clock ?? REAL_TIMERS;
       const drained = (): void => {
         timers.clearTimeout(handle);
         resolve(true);

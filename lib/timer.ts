@@ -6,6 +6,12 @@ import { inRootContext } from "./root";
 const realSetTimeout = setTimeout;
 const realClearTimeout = clearTimeout;
 
+/** Real time's timers. */
+export const REAL_TIMERS: Pick<Clock, "setTimeout" | "clearTimeout"> = {
+  setTimeout: (fn, ms) => realSetTimeout(fn, ms),
+  clearTimeout: (handle) => realClearTimeout(handle as NodeJS.Timeout | undefined),
+};
+
 /**
  * The one timer of an instance, set to the earliest of its engine's deadlines.
  *

@@ -1,3 +1,5 @@
+import { pbkdf2 } from "node:crypto";
+import { promisify } from "node:util";
 import { DialCache, DialCacheKeyConfig } from "dialcache-native";
 import { idle, installClock, type ManualClock, manualClock } from "dialcache-native/testing";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -5,7 +7,7 @@ import { ScriptedClient } from "../support/clients";
 import { deferred } from "../support/deferred";
 import { turns, until } from "../support/real-time";
 import { recordLogger, recordMetrics } from "../support/recorders";
-import { loader, RIGS, useCaseStats, useRig } from "../support/rig";
+import { JSON_SERIALIZER, loader, RIGS, useCaseStats, useRig } from "../support/rig";
 import { failOnUnhandled } from "../support/unhandled";
 
 failOnUnhandled();
@@ -247,5 +249,43 @@ describe("idle()", () => {
     world.proxy.releaseReplies();
     await idling;
     expect(await result).toBe("1");
+  });
+});
+
+describe("idle() and clients in JavaScript", () => {
+  const big = "some text ".repeat(200_000);
+
+  /** Occupies every thread of Node's pool, so that what comes after has to wait. */
+  function occupyPool(): Promise<unknown> {
+    const hash = promisify(pbkdf2);
+    return Promise.all(Array.from({ length: 4 }, () => hash("", "", 200_000, 64, "sha512")));
+  }
+
+  it("waits for a payload that is being compressed, and for one that is being decompressed", async () => {
+    const client = new ScriptedClient();
+    client.autoRead = () => null;
+    client.autoWrite = () => true;
+    const cache = new DialCache({ redis: { client, readTimeoutMs: 10_000 }, logger: null });
+    const load = loader(cache, "GetText", async () => big, { serializer: JSON_SERIALIZER });
+    const compressing = occupyPool();
+    await load("1");
+    expect(client.writes).toHaveLength(0);
+    await idle();
+    await turns(1);
+    expect(client.writes).toHaveLength(1);
+
+    const stored = client.writes[0]?.request.value as Buffer;
+    client.autoRead = () => stored;
+    let read: unknown;
+    const decompressing = occupyPool();
+    const reading = load("1").then((value) => {
+      read = value;
+    });
+    await turns(1);
+    expect(read).toBeUndefined();
+    await idle();
+    await turns(1);
+    expect(read).toBe(big);
+    await Promise.all([compressing, decompressing, reading]);
   });
 });

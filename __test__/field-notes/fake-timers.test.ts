@@ -90,3 +90,21 @@ describe("Fake timers that were there before the package", () => {
     client.close();
   });
 });
+
+describe("Fake timers over an instance of real time", () => {
+  it("do not hold up drain(): it gives up when its own time is over", async () => {
+    const { DialCache, DialCacheKeyConfig } = await import("dialcache-native");
+    const client = new ScriptedClient();
+    client.autoRead = () => null;
+    const cache = new DialCache({ redis: { client, readTimeoutMs: 10_000 }, logger: null });
+    fake();
+    const load = cache.cached(async (id: string) => id, {
+      keyType: "user_id",
+      useCase: "GetUser",
+      cacheKey: (id) => id,
+      defaultConfig: new DialCacheKeyConfig({ ttlSec: { remote: 60 } }),
+    });
+    await cache.enable(() => load("1"));
+    expect(await cache.drain({ timeoutMs: 10 })).toBe(false);
+  });
+});
