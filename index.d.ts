@@ -474,7 +474,7 @@ export interface DialCacheConfig {
   readonly namespace?: string | undefined;
   /** Without it there is no Redis layer, whatever the environment says. */
   readonly redis?: RedisConfig | undefined;
-  /** Most entries of the local layer, over all use cases. Default 10,000; 0 turns the layer off. */
+  /** Most entries of the local layer, over all use cases, up to 67,108,864. Default 10,000; 0 turns the layer off. */
   readonly localMaxSize?: number | undefined;
   /** Default `lru`. With `tinyLfu` a key seen for the first time may not be kept. */
   readonly localPolicy?: LocalPolicy | undefined;
@@ -942,6 +942,12 @@ export interface UseCaseStats {
   readonly readDeadlinesArmed: number;
   /** Reads given up at their deadline. */
   readonly readTimeouts: number;
+  /** Reads that failed otherwise: Redis could not be asked, or answered with an error. */
+  readonly readFailures: number;
+  /** Payloads the serializer rejected: misses. */
+  readonly loadFailures: number;
+  /** Values the serializer could not dump, which were therefore not written. */
+  readonly dumpFailures: number;
   /** Reads beside which the source was started, or would have been: see `readHedge`. */
   readonly readHedge: {
     /** The read brought a value first. */
@@ -955,6 +961,8 @@ export interface UseCaseStats {
   };
   /** Sources given up at their deadline. */
   readonly fallbackTimeouts: number;
+  /** Source runs of calls in an enabled scope that threw or rejected in time. */
+  readonly fallbackFailures: number;
   /** Source runs begun, without those for a comparison only. */
   readonly sourceCalls: number;
   /** Values meant for Redis. */

@@ -63,7 +63,7 @@ export const NUMBER = binding.NO_SLOT;
 /** Three bits above the number. */
 export const KIND = 7;
 
-export const { FREED, TIMER, WRITE, JOINABLE, TRACE_BITS } = binding;
+export const { FREED, TIMER, WRITE, JOINABLE, TRACE_BITS, MOST_LOCAL_ENTRIES } = binding;
 
 // Copies as plain constants: V8 folds them into the code of a lookup, a property of an object it reads each time.
 export const JOIN = binding.Start.Join;
@@ -85,6 +85,7 @@ export const OVER = binding.Reply.Over;
 export const HEDGE = binding.Reply.Hedge;
 export const HEDGE_DENIED = binding.Reply.HedgeDenied;
 export const PASSAGE = binding.Reply.Passage;
+export const FENCED = binding.Reply.Fenced;
 
 export const REFUSED_FAILED = binding.Refusal.Failed;
 export const REFUSED_TIMED_OUT = binding.Refusal.TimedOut;

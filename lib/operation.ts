@@ -37,12 +37,12 @@ export class Operations {
     const known = this.#known.get(name);
     if (known !== undefined) return known;
     const { engine, figures, logger, namespace, observers } = this.#instance;
-    // The native counters' name: an ill-formed one is a key error of each call, and those are counted here.
+    // What no key can be made of is still called by a name: the engine's, and each backend's, is UTF-8.
     const names = { cacheNamespace: namespace, useCase, keyType: wellFormed(keyType) };
     const lookupClock = this.#instance.localTimings ? () => this.#instance.now() : undefined;
     const operation: Operation = {
       // Calls of inline operations bring their own options; these are never used.
-      number: engine.register({ keyType: keyType, useCase, tracked, call: { defaults: {}, readTimeoutMs: 1 } }),
+      number: engine.register({ keyType: names.keyType, useCase, tracked, call: { defaults: {}, readTimeoutMs: 1 } }),
       keyType,
       useCase,
       tracked,

@@ -2,6 +2,7 @@ import { type DialCacheKeyConfig, isValidated, type Leaves, toKeyConfig, toLeave
 import { UseCaseNameIsReservedError } from "./errors";
 import type { Logger } from "./logger";
 import { type DialCacheMetricsAdapter, METRIC_HOOKS } from "./metrics";
+import { MOST_LOCAL_ENTRIES } from "./native";
 import {
   boolean,
   callback,
@@ -111,7 +112,10 @@ export function resolveDialCacheOptions(input: unknown = {}): ResolvedDialCacheO
   return {
     namespace: namespace === undefined ? "urn" : namespaceOption(namespace, place),
     redis: redis === undefined ? undefined : resolveRedis(redis, inside(place, "redis")),
-    localMaxSize: integer(undefinedOr(localMaxSize, 10_000), place, "localMaxSize", { min: 0 }),
+    localMaxSize: integer(undefinedOr(localMaxSize, 10_000), place, "localMaxSize", {
+      min: 0,
+      max: MOST_LOCAL_ENTRIES,
+    }),
     localPolicy: localPolicy === undefined ? "lru" : localPolicyOption(localPolicy, place),
     cacheConfigProvider:
       cacheConfigProvider === undefined ? undefined : callback(cacheConfigProvider, place, "cacheConfigProvider"),

@@ -43,6 +43,12 @@ export interface UseCaseStats {
   readonly readDeadlinesArmed: number;
   /** Reads given up at their deadline. */
   readonly readTimeouts: number;
+  /** Reads that failed otherwise: Redis could not be asked, or answered with an error. */
+  readonly readFailures: number;
+  /** Payloads the serializer rejected: misses. */
+  readonly loadFailures: number;
+  /** Values the serializer could not dump, which were therefore not written. */
+  readonly dumpFailures: number;
   /** Reads beside which the source was started, or would have been: see `readHedge`. */
   readonly readHedge: {
     /** The read brought a value first. */
@@ -56,6 +62,8 @@ export interface UseCaseStats {
   };
   /** Sources given up at their deadline. */
   readonly fallbackTimeouts: number;
+  /** Source runs of calls in an enabled scope that threw or rejected in time. */
+  readonly fallbackFailures: number;
   /** Source runs begun, without those for a comparison only. */
   readonly sourceCalls: number;
   /** Values meant for Redis. */
@@ -169,6 +177,9 @@ function useCaseStats(figures: UseCaseFigures): UseCaseStats {
     coalesced: { process: count("coalesced"), request_local: tally.requestLocalCoalesced },
     readDeadlinesArmed: count("readDeadlinesArmed"),
     readTimeouts: count("readTimeouts"),
+    readFailures: count("readFailures"),
+    loadFailures: count("loadFailures"),
+    dumpFailures: count("dumpFailures"),
     readHedge: {
       hits: count("readHedgeHits"),
       outruns: count("readHedgeOutruns"),
@@ -176,6 +187,7 @@ function useCaseStats(figures: UseCaseFigures): UseCaseStats {
       denied: count("readHedgeDenials"),
     },
     fallbackTimeouts: count("sourceTimeouts"),
+    fallbackFailures: count("sourceFailures"),
     sourceCalls: count("sourceCalls"),
     writes: {
       ok: count("writesOk"),

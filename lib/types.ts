@@ -29,7 +29,7 @@ export interface DialCacheConfig {
   readonly namespace?: string | undefined;
   /** Without it there is no Redis layer, whatever the environment says. */
   readonly redis?: RedisConfig | undefined;
-  /** Most entries of the local layer, over all use cases. Default 10,000; 0 turns the layer off. */
+  /** Most entries of the local layer, over all use cases, up to 67,108,864. Default 10,000; 0 turns the layer off. */
   readonly localMaxSize?: number | undefined;
   /** Default `lru`. With `tinyLfu` a key seen for the first time may not be kept. */
   readonly localPolicy?: LocalPolicy | undefined;

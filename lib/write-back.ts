@@ -1,6 +1,6 @@
 import { keysOf, writeThroughClient } from "./client-io";
 import type { Instance, Waiter } from "./instance";
-import { PASSAGE, STALE, WRITE_FAILED, WRITTEN } from "./native";
+import { FENCED, PASSAGE, STALE, WRITE_FAILED } from "./native";
 import type { Span, SpanOutcome } from "./observers";
 import type { Passage } from "./passage";
 import { checkedPayload } from "./payload";
@@ -92,7 +92,7 @@ export class WriteBack implements Waiter {
     }
     this.#resume = undefined;
     // At once: the next lookup may already be sent to the slot.
-    if (reply === WRITTEN) this.#instance.place(value as number, this.#value);
+    if (reply !== WRITE_FAILED) this.#instance.place(value as number, this.#value);
     resume(reply, value);
   }
 
@@ -145,7 +145,7 @@ export class WriteBack implements Waiter {
     }).then(([reply, value]) => {
       if (this.#passage !== undefined) this.#useCase.recorder.sealed(this.#passage, this.#bytes);
       if (reply === WRITE_FAILED) this.#failed(failureError(value));
-      else this.#over("ok");
+      else this.#over(reply === FENCED ? "fenced" : "ok");
     });
   }
 

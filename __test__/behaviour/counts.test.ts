@@ -1,7 +1,7 @@
 import { DialCacheKeyConfig, RedisReadTimeoutError } from "dialcache-native";
 import { describe, expect, it } from "vitest";
 import { errorOf } from "../support/recorders";
-import { DRIVEN_RIGS, LOCAL_ONLY, REMOTE_ONLY, RIGS, useRig } from "../support/rig";
+import { CLIENT_RIGS, DRIVEN_RIGS, LOCAL_ONLY, REMOTE_ONLY, RIGS, useRig } from "../support/rig";
 import { failOnUnhandled } from "../support/unhandled";
 
 failOnUnhandled();
@@ -196,5 +196,41 @@ describe.each(DRIVEN_RIGS)("$client, $time", (kind) => {
     expect(await load("1")).toBe("redis");
     expect(world.metrics.of("observeSerialization", { operation: "load" })).toMatchObject([{ value: 0.02 }]);
     expect(world.metrics.of("observeGet", { layer: "remote" })).toMatchObject([{ value: 0.02 }]);
+  });
+});
+
+describe.each(CLIENT_RIGS)("$client, $time: failures in stats()", (kind) => {
+  const rig = useRig(kind);
+
+  it("each kind has a number of its own, beside the errors by kind", async () => {
+    const world = await rig.world({ readTimeoutMs: 10_000 });
+    const bigint = world.load("GetUser", async (id): Promise<unknown> => (id === "big" ? 1n : id));
+    const failing = world.load("Failing", () => Promise.reject(new Error("down")));
+    await world.server.command("RPUSH", world.key("GetUser", "list"), "x");
+    await world.plant("GetUser", "broken", "{not json");
+    for (const id of ["list", "broken", "big"]) await bigint(id);
+    await failing("1").catch(() => {});
+    await world.written();
+    expect(world.stats("GetUser")).toMatchObject({
+      readFailures: 1,
+      loadFailures: 1,
+      dumpFailures: 1,
+      fallbackFailures: 0,
+      readTimeouts: 0,
+      errors: { cache_read: 1, serialization_load: 1, serialization_dump: 1 },
+    });
+    expect(world.stats("Failing")).toMatchObject({ fallbackFailures: 1, fallbackTimeouts: 0, errors: { fallback: 1 } });
+  });
+
+  it("a use case whose key type is no text is counted under what UTF-8 makes of it", async () => {
+    const world = await rig.world();
+    const load = world.load("GetUser", async (id) => id, { keyType: "user\ud800" });
+    expect(await load("1")).toBe("1");
+    expect(world.stats("GetUser")).toMatchObject({
+      keyType: "user\ufffd",
+      errors: { key_construction: 1 },
+      sourceCalls: 1,
+    });
+    expect(world.metrics.of("error").map(({ labels: { keyType } }) => keyType)).toEqual(["user\ufffd"]);
   });
 });

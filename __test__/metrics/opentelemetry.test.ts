@@ -216,6 +216,26 @@ describe.each(RIGS)("OpenTelemetry spans: $client, $time", (kind) => {
   });
 });
 
+describe("OpenTelemetry spans of tracked writes", () => {
+  const rig = useRig({ client: "native client", time: "real time" });
+
+  it.each(["ok", "fenced"])("through a native client say what became of them: %s", async (outcome) => {
+    const spans = tracing();
+    const metrics = createOpenTelemetryDialCacheMetrics({ tracer: spans.tracer });
+    const { cache, written, stats } = await rig.world({ readTimeoutMs: 10_000, config: { metrics } });
+    const source = async (id: string) => {
+      if (outcome === "fenced") await cache.invalidateRemote("user_id", id, 60_000);
+      return id;
+    };
+    const get = loadOf(cache, "GetUser", source, { defaultConfig: BOTH, trackForInvalidation: true });
+    await cache.enable(() => get("1"));
+    await written();
+    expect(stats("GetUser").writes).toMatchObject({ [outcome]: 1, failed: 0 });
+    expect(spans.one("dialcache.write").attributes).toMatchObject({ outcome });
+    expect(spans.one("dialcache.write").status.code).toBe(SpanStatusCode.UNSET);
+  });
+});
+
 describe("OpenTelemetry spans of a client of the service's", () => {
   it("a client's own spans stand below the read and the write", async () => {
     const spans = tracing();

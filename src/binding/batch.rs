@@ -247,10 +247,10 @@ impl<'env, 'lines> Batch<'env, 'lines> {
                 core.sealed(flight, sealing.outcome);
             }
             packed = codes::placed(core.write_settled(flight, result, clock.now()), core);
-            (if outcome.is_ok() {
-                Reply::Written
-            } else {
-                Reply::WriteFailed
+            (match result {
+                WriteResult::Stored => Reply::Written,
+                WriteResult::Fenced => Reply::Fenced,
+                WriteResult::Failed => Reply::WriteFailed,
             }) as i32
         });
         if reply != Reply::Stale as i32

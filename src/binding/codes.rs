@@ -8,13 +8,17 @@ use napi_derive::napi;
 use crate::core::chain::AfterRead;
 use crate::core::engine::{AfterDelay, Due, Engine, LayerTrace, Settled, Trace};
 use crate::core::flight::FlightId;
-use crate::core::local::Slot;
+use crate::core::local::{MAX_ENTRIES, Slot};
 use crate::core::policy::OffReason;
 use crate::core::shadow::ShadowId;
 
 /// Bits of a slot's or flight's number.
 #[napi]
 pub const NUMBER_BITS: u32 = 27;
+/// The most entries the process-local layer may have.
+#[napi]
+pub const MOST_LOCAL_ENTRIES: u32 = 1 << 26;
+const _: () = assert!(MOST_LOCAL_ENTRIES as u64 == MAX_ENTRIES);
 /// Set in an answer when slots wait to be cleared.
 #[napi]
 pub const FREED: i32 = 1 << 30;
@@ -77,6 +81,8 @@ pub enum Reply {
     HedgeDenied = 10,
     /// A payload's passage through the envelope. How its request ended follows.
     Passage = 11,
+    /// The write came too late: the id had been invalidated.
+    Fenced = 12,
 }
 
 /// Why a source's result was not accepted: negative answers.

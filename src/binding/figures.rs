@@ -63,12 +63,16 @@ const COLUMNS: &[(&str, Counter)] = &[
     ("remoteRampedDown", Counter::RemoteRampedDown),
     ("readDeadlinesArmed", Counter::ReadDeadlineArmed),
     ("readTimeouts", Counter::ReadTimeout),
+    ("readFailures", Counter::ReadFailed),
+    ("loadFailures", Counter::LoadFailed),
+    ("dumpFailures", Counter::DumpFailed),
     ("readHedgeHits", Counter::ReadHedgeHit),
     ("readHedgeOutruns", Counter::ReadHedgeOutrun),
     ("readHedgeSourceErrors", Counter::ReadHedgeSourceError),
     ("readHedgeDenials", Counter::ReadHedgeDenied),
     ("coalesced", Counter::Coalesced),
     ("sourceCalls", Counter::SourceCall),
+    ("sourceFailures", Counter::SourceFailed),
     ("sourceTimeouts", Counter::SourceTimeout),
     ("writesOk", Counter::WriteOk),
     ("writesFenced", Counter::WriteFenced),
@@ -138,3 +142,16 @@ fn count(number: usize) -> u32 {
     )
 )]
 pub const DEBUG_BUILD: bool = cfg!(debug_assertions);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_counted_can_be_read() {
+        for counter in Counter::ALL {
+            let columns = COLUMNS.iter().filter(|(_, column)| *column == counter);
+            assert_eq!(columns.count(), 1, "{counter:?}");
+        }
+    }
+}
