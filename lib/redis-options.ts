@@ -184,6 +184,10 @@ function resolveUrl(value: unknown, place: Place): string {
 }
 
 function checkUrl(value: unknown, place: Place, name: string): string {
+  if (typeof value === "string" && /^rediss:.*#insecure$/i.test(value)) {
+    const message = `${place.path}${name} must not turn the check of certificates off by #insecure; a RedisClient does so with tls.rejectUnauthorized: false`;
+    throw invalid(RangeError, place, place.path + name, message);
+  }
   if (typeof value === "string" && SCHEME.test(value) && isWellFormed(value)) return value;
   throw refuseSecret(value, place, name, "a redis://, rediss:// or unix:// url");
 }

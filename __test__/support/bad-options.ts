@@ -151,6 +151,8 @@ const notUrls: readonly Refused[] = [
   [`http://:${SECRET}@127.0.0.1`, "RangeError"],
   [`:${SECRET}@127.0.0.1:6379`, "RangeError"],
   [`redis://:${SECRET}\ud800@127.0.0.1:6379`, "RangeError"],
+  [`rediss://:${SECRET}@127.0.0.1:6379/#insecure`, "RangeError"],
+  [`REDISS://:${SECRET}@127.0.0.1:6379#INSECURE`, "RangeError"],
 ];
 
 export const badDialCacheOptions: readonly BadOption[] = [
@@ -183,7 +185,7 @@ export const badDialCacheOptions: readonly BadOption[] = [
   ...clientOf("redis.compression.level", [...notPositive, [23, "RangeError"]]),
   ...clientOf("redis.compression.treshold", [[1, "TypeError"]]),
   ...clientOf("redis.readTimeout", [[50, "TypeError"]]),
-  ...instance("localMaxSize", notNatural),
+  ...instance("localMaxSize", [...notNatural, [2 ** 26 + 1, "RangeError"]]),
   ...instance("localPolicy", [
     [null, "TypeError"],
     [1, "TypeError"],

@@ -31,8 +31,6 @@ impl Endpoint {
 #[derive(Debug)]
 pub(super) struct Parsed {
     pub endpoint: Endpoint,
-    /// `rediss://...#insecure`.
-    pub insecure: bool,
     pub username: Option<String>,
     pub password: Option<Secret>,
     pub database: Option<u32>,
@@ -99,12 +97,21 @@ fn parse(option: &'static str, url: &str) -> Result<Parsed, OptionError> {
         let reason = text.split(" - ").next().unwrap_or_default();
         OptionError::new(option, format!("cannot be used: {reason}"))
     })?;
-    let (endpoint, insecure) = match info.addr() {
-        ConnectionAddr::Tcp(host, port) => (tcp(host, *port, false), false),
+    let endpoint = match info.addr() {
+        ConnectionAddr::Tcp(host, port) => tcp(host, *port, false),
         ConnectionAddr::TcpTls {
             host, port, insecure, ..
-        } => (tcp(host, *port, true), *insecure),
-        ConnectionAddr::Unix(path) => (Endpoint::Unix(path.clone()), false),
+        } => {
+            // Who reads the options must see it there.
+            if *insecure {
+                return Err(OptionError::new(
+                    option,
+                    "must not end in #insecure: say reject_unauthorized in tls",
+                ));
+            }
+            tcp(host, *port, true)
+        }
+        ConnectionAddr::Unix(path) => Endpoint::Unix(path.clone()),
         _ => return Err(OptionError::new(option, "has an address of an unknown kind")),
     };
     let settings = info.redis_settings();
@@ -116,7 +123,6 @@ fn parse(option: &'static str, url: &str) -> Result<Parsed, OptionError> {
     };
     Ok(Parsed {
         endpoint,
-        insecure,
         username: settings.username().map(String::from),
         password: settings.password().map(Secret::new),
         database,

@@ -211,11 +211,7 @@ impl Settings {
     pub fn new(options: Options) -> Result<Self, OptionError> {
         let Located { target, tls, first } = endpoint::locate(&options)?;
         let tls = match (tls, options.tls) {
-            (true, given) => {
-                let mut given = given.unwrap_or_default();
-                given.reject_unauthorized &= !first.insecure;
-                Some(tls::Settings::new(given)?)
-            }
+            (true, given) => Some(tls::Settings::new(given.unwrap_or_default())?),
             (false, None) => None,
             (false, Some(_)) => {
                 return Err(OptionError::new("tls", "needs a rediss:// url"));

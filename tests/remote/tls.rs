@@ -131,10 +131,22 @@ fn an_unknown_authority_is_accepted_only_when_asked_for() {
         ..TlsOptions::default()
     };
     works(options(&server, "127.0.0.1", unchecked));
-    works(Options {
-        url: format!("rediss://127.0.0.1:{}/#insecure", server.port),
+}
+
+#[test]
+fn a_url_cannot_turn_the_check_off() {
+    let mut harness = Harness::new();
+    let refused = harness.io.connect(Options {
+        url: String::from("rediss://:secret@127.0.0.1/#insecure"),
         ..Options::default()
     });
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.option, "url");
+    let message = refused.to_string();
+    assert!(
+        message.contains("reject_unauthorized") && !message.contains("secret@"),
+        "{message}"
+    );
 }
 
 #[test]
