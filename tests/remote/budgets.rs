@@ -71,11 +71,11 @@ fn keys_and_payloads_count_as_bytes() {
 
 #[test]
 fn ten_thousand_big_writes_to_a_frozen_server_stay_inside_max_pending_bytes() {
+    const LIMIT: usize = 64 << 20;
+    const VALUE: usize = 100_000;
     if !alone("budgets::ten_thousand_big_writes_to_a_frozen_server_stay_inside_max_pending_bytes") {
         return;
     }
-    const LIMIT: usize = 64 << 20;
-    const VALUE: usize = 100_000;
     let server = Server::start();
     let (mut harness, client) = Harness::connected_with(Options {
         url: server.url(),

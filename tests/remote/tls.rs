@@ -135,7 +135,7 @@ fn an_unknown_authority_is_accepted_only_when_asked_for() {
 
 #[test]
 fn a_url_cannot_turn_the_check_off() {
-    let mut harness = Harness::new();
+    let harness = Harness::new();
     let refused = harness.io.connect(Options {
         url: String::from("rediss://:secret@127.0.0.1/#insecure"),
         ..Options::default()
