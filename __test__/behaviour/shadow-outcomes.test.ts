@@ -436,6 +436,7 @@ describe("What a job does is told with the layer remote_shadow, and nowhere as a
       "observeSerialization remote_shadow dump",
       "observeSize remote_shadow",
       "observeGet remote_shadow",
+      "observeStoredSize remote_shadow",
     ]);
     const counted = useCaseStats(served.cache, "GetUser");
     expect(counted).toMatchObject({ sourceCalls: 0, requests: { remote: 1 }, hits: { remote: 1 } });

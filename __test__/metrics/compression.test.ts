@@ -1,9 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { BufferSerializer, type Serializer, StringSerializer } from "dialcache-native";
+import { BufferSerializer, DialCacheKeyConfig, type Serializer, StringSerializer } from "dialcache-native";
 import { createPrometheusDialCacheMetrics } from "dialcache-native/prometheus";
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
 import { runScript } from "../support/child";
+import { until } from "../support/real-time";
 import { CLIENT_RIGS, useRig, type World } from "../support/rig";
 import { failOnUnhandled } from "../support/unhandled";
 import { samples } from "./support";
@@ -180,6 +181,33 @@ describe.each(CLIENT_RIGS)("$client, $time", (kind) => {
     expect(told(world)[0]).toBe("compression compressed");
     expect(number(world, "observeStoredSize")).toBeLessThan(10_000);
     expect(world.stats("GetText")).toMatchObject({ compression: { compressed: 1 }, writes: { ok: 0, failed: 1 } });
+  });
+
+  it("what a shadow validation fills and reads is told as its own", async () => {
+    const world = await rig.world({ readTimeoutMs: 10_000 });
+    const load = world.load("GetText", async (): Promise<unknown> => "same ".repeat(2_000), {
+      serializer: strings,
+      defaultConfig: new DialCacheKeyConfig({ ttlSec: { remote: 60 }, ramp: { remote: 0 }, shadow: { ramp: 100 } }),
+    });
+    for (const outcome of ["filled", "match"]) {
+      await load("1");
+      await until(outcome, () => world.metrics.count("shadowValidation", { outcome }) === 1);
+    }
+    expect(world.metrics.count("compression", { layer: "remote" })).toBe(0);
+    const events = world.metrics.events.filter(({ labels: { layer } }) => layer === "remote_shadow");
+    const told = events.map(({ method, labels: { outcome, operation } }) => [method, outcome ?? operation]);
+    expect(told.filter(([method]) => COMPRESSION_HOOKS.includes(method as string))).toEqual([
+      ["compression", "compressed"],
+      ["observeCompression", "compress"],
+      ["observeCompressionRatio", undefined],
+      ["observeStoredSize", undefined],
+      ["compression", "decompressed"],
+      ["observeCompression", "decompress"],
+    ]);
+    const stored = Number(await world.server.command("STRLEN", world.key("GetText", "1"))) - FRAME_BYTES;
+    expect(number(world, "observeStoredSize")).toBe(stored);
+    expect(number(world, "observeCompressionRatio")).toBe(stored / 10_000);
+    expect(world.stats("GetText").compression).toEqual({ compressed: 1, decompressed: 1 });
   });
 
   it("everything is counted when nobody listens", async () => {
