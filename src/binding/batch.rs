@@ -16,7 +16,7 @@
 //! flight's.
 
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use napi::bindgen_prelude::{Array, BufferSlice, Env, ToNapiValue};
 use napi_derive::napi;
@@ -101,54 +101,7 @@ impl<'env, 'lines> Batch<'env, 'lines> {
             self.lines.release(ticket);
         }
         match letter.event {
-            Event::Read { ticket, at, outcome } => {
-                let (mut opened, mut open_time) = (OpenOutcome::Passthrough, Duration::ZERO);
-                let (result, found, failure) = match outcome {
-                    ReadOutcome::Hit(hit) => {
-                        (opened, open_time) = (hit.opened, hit.open_time);
-                        (ReadResult::Hit, Some((hit.payload, hit.created_at_ms)), None)
-                    }
-                    ReadOutcome::Miss => (ReadResult::Miss, None, None),
-                    ReadOutcome::Failed(error) => (ReadResult::Failed, None, Some(error)),
-                };
-                let (target, number, reply) = match addressee(ticket) {
-                    Addressee::Call(call) => match found {
-                        Some((payload, created_at_ms)) if is_background(ticket) => {
-                            if opened != OpenOutcome::Passthrough {
-                                self.push_passage(CALL, call, Passage::opened(opened, open_time))?;
-                            }
-                            return self.push_found(call, payload, letter.text, created_at_ms);
-                        }
-                        _ => (CALL, call, plain_reply(result)),
-                    },
-                    Addressee::Flight {
-                        engine,
-                        flight,
-                        generation,
-                    } => {
-                        let reply = self.tell(engine, flight, generation, |core, clock| {
-                            if let Some((_, created_at_ms)) = &found {
-                                core.found(flight, *created_at_ms);
-                            }
-                            let verdict = core.read_settled(flight, result, clock.at(at));
-                            if verdict == AfterRead::Load {
-                                core.opened(flight, opened);
-                            }
-                            codes::reply(verdict)
-                        });
-                        if reply == Reply::Load as i32 && opened != OpenOutcome::Passthrough && self.observed(engine) {
-                            self.push_passage(u32::from(engine), flight.0, Passage::opened(opened, open_time))?;
-                        }
-                        (u32::from(engine), flight.0, reply)
-                    }
-                };
-                match (found, failure) {
-                    (Some((payload, _)), _) if reply == Reply::Load as i32 => {
-                        self.push_payload(target, number, payload, letter.text)
-                    }
-                    (_, failure) => self.push_failure(target, number, reply, failure),
-                }
-            }
+            Event::Read { ticket, at, outcome } => self.add_read(ticket, at, outcome, letter.text),
             Event::Due { ticket, at } => match addressee(ticket) {
                 Addressee::Call(call) => self.push(CALL, call, Reply::TimedOut as i32, ()),
                 Addressee::Flight {
@@ -207,6 +160,53 @@ impl<'env, 'lines> Batch<'env, 'lines> {
                 let request = u32::try_from(request % (1 << 31)).unwrap_or_default();
                 self.push(CREDENTIALS, client, 0, request)
             }
+        }
+    }
+
+    fn add_read(&mut self, ticket: Ticket, at: Instant, outcome: ReadOutcome, text: &str) -> napi::Result<()> {
+        let (mut opened, mut open_time) = (OpenOutcome::Passthrough, Duration::ZERO);
+        let (result, found, failure) = match outcome {
+            ReadOutcome::Hit(hit) => {
+                (opened, open_time) = (hit.opened, hit.open_time);
+                (ReadResult::Hit, Some((hit.payload, hit.created_at_ms)), None)
+            }
+            ReadOutcome::Miss => (ReadResult::Miss, None, None),
+            ReadOutcome::Failed(error) => (ReadResult::Failed, None, Some(error)),
+        };
+        let (target, number, reply) = match addressee(ticket) {
+            Addressee::Call(call) => match found {
+                Some((payload, created_at_ms)) if is_background(ticket) => {
+                    if opened != OpenOutcome::Passthrough {
+                        self.push_passage(CALL, call, Passage::opened(opened, open_time))?;
+                    }
+                    return self.push_found(call, payload, text, created_at_ms);
+                }
+                _ => (CALL, call, plain_reply(result)),
+            },
+            Addressee::Flight {
+                engine,
+                flight,
+                generation,
+            } => {
+                let reply = self.tell(engine, flight, generation, |core, clock| {
+                    if let Some((_, created_at_ms)) = &found {
+                        core.found(flight, *created_at_ms);
+                    }
+                    let verdict = core.read_settled(flight, result, clock.at(at));
+                    if verdict == AfterRead::Load {
+                        core.opened(flight, opened);
+                    }
+                    codes::reply(verdict)
+                });
+                if reply == Reply::Load as i32 && opened != OpenOutcome::Passthrough && self.observed(engine) {
+                    self.push_passage(u32::from(engine), flight.0, Passage::opened(opened, open_time))?;
+                }
+                (u32::from(engine), flight.0, reply)
+            }
+        };
+        match (found, failure) {
+            (Some((payload, _)), _) if reply == Reply::Load as i32 => self.push_payload(target, number, payload, text),
+            (_, failure) => self.push_failure(target, number, reply, failure),
         }
     }
 
