@@ -6,6 +6,7 @@ export {
   type ShadowConfig,
 } from "./config";
 export { DialCacheContext } from "./context";
+export { Deadline, type DeadlineRunOptions } from "./deadline";
 export { DialCache } from "./dialcache";
 export * from "./errors";
 export {

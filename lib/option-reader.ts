@@ -117,6 +117,13 @@ export function withMethods<T>(value: unknown, place: Place, name: string, metho
   return value as T;
 }
 
+/** A signal, of this realm or another. */
+export function abortSignal(value: unknown, place: Place, name: string): AbortSignal {
+  const signal = withMethods<AbortSignal>(value, place, name, ["addEventListener", "removeEventListener"]);
+  if (typeof signal.aborted === "boolean") return signal;
+  throw refuse(value, place, name, "object", "an AbortSignal");
+}
+
 /** A value as it may stand in a message: short, on one line, and without running code of its own. */
 function render(value: unknown): string {
   switch (typeof value) {
