@@ -57,12 +57,13 @@ fn nanos(duration: Duration) -> Nanos {
     Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
 }
 
+/// Fractional milliseconds as nanoseconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "the cast saturates, and a clock below zero starts at zero"
 )]
-fn from_ms(ms: f64) -> Nanos {
+pub fn from_ms(ms: f64) -> Nanos {
     (ms * NANOS_PER_MS).round() as Nanos
 }
 

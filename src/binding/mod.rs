@@ -21,5 +21,8 @@ mod policy;
 mod raw;
 mod scripts;
 mod shadow;
+mod source;
+mod source_cell;
+mod source_options;
 mod steps;
 mod wake;

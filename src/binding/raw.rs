@@ -15,6 +15,7 @@ use napi::{check_status, sys};
 
 use super::cell::EngineCell;
 use super::codes::{self, Start};
+use super::source_cell::{self, SourceCell};
 use super::steps;
 use crate::core::engine::UseCaseId;
 use crate::core::flight::FlightId;
@@ -37,6 +38,11 @@ struct Step {
     run: steps::Run,
 }
 
+struct SourceCall {
+    cell: Rc<SourceCell>,
+    run: source_cell::Run,
+}
+
 /// What a plain function is made of: its own data, and two arguments.
 trait Plain: 'static {
     /// Answers a call. An argument that was not given is null.
@@ -51,6 +57,11 @@ pub fn lookup_function(env: &Env, cell: Rc<EngineCell>, use_case: UseCaseId) -> 
 /// Makes `(flight: number, detail?: number) => number`: see [`steps::run`].
 pub fn step_function(env: &Env, cell: Rc<EngineCell>, run: steps::Run) -> napi::Result<Unknown<'_>> {
     function(env, Step { cell, run })
+}
+
+/// Makes `(first?: number, second?: number) => number`: see [`source_cell::run`].
+pub fn source_function(env: &Env, cell: Rc<SourceCell>, run: source_cell::Run) -> napi::Result<Unknown<'_>> {
+    function(env, SourceCall { cell, run })
 }
 
 fn function<T: Plain>(env: &Env, plain: T) -> napi::Result<Unknown<'_>> {
@@ -141,6 +152,12 @@ impl Plain for Lookup {
 impl Plain for Step {
     fn call(&self, env: sys::napi_env, [flight, detail]: [sys::napi_value; 2]) -> i32 {
         (self.run)(&self.cell, FlightId(read_number(env, flight)), read_number(env, detail))
+    }
+}
+
+impl Plain for SourceCall {
+    fn call(&self, env: sys::napi_env, [first, second]: [sys::napi_value; 2]) -> i32 {
+        (self.run)(&self.cell, read_number(env, first), read_number(env, second))
     }
 }
 
