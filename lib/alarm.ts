@@ -1,4 +1,5 @@
 import type { Clock } from "./clock";
+import { inRootContext } from "./root";
 
 // Not looked up later: under fake timers only an installed clock's deadlines are to move.
 const realSetTimeout = setTimeout;
@@ -11,14 +12,19 @@ const LONGEST_MS = 0x7fffffff;
 export class Alarm {
   readonly #clock: Clock | undefined;
   readonly #ring: () => void;
+  readonly #shared: boolean;
   #at = Number.POSITIVE_INFINITY;
   #handle: unknown;
   #referenced = false;
 
-  /** @param clock - Undefined for real time. */
-  constructor(clock: Clock | undefined, ring: () => void) {
+  /**
+   * @param clock - Undefined for real time.
+   * @param shared - Whether it rings for many calls, and must not keep the async context of the one that sets it.
+   */
+  constructor(clock: Clock | undefined, ring: () => void, shared = false) {
     this.#clock = clock;
     this.#ring = ring;
+    this.#shared = shared;
   }
 
   /** Monotonic milliseconds of its clock. */
@@ -53,9 +59,13 @@ export class Alarm {
   #arm(): void {
     const delay = Math.min(Math.max(Math.ceil(this.#at - this.now()), 0), LONGEST_MS);
     const fire = (): void => this.#fire();
-    const handle = this.#clock === undefined ? realSetTimeout(fire, delay) : this.#clock.setTimeout(fire, delay);
+    const handle = this.#shared ? inRootContext(() => this.#start(fire, delay)) : this.#start(fire, delay);
     if (!this.#referenced) (handle as { unref?: () => void } | undefined)?.unref?.();
     this.#handle = handle;
+  }
+
+  #start(fire: () => void, delay: number): unknown {
+    return this.#clock === undefined ? realSetTimeout(fire, delay) : this.#clock.setTimeout(fire, delay);
   }
 
   #fire(): void {

@@ -38,10 +38,10 @@ export class Deadline {
   readonly #pending = new Set<Step>();
   #lastStep: string | undefined;
 
-  private constructor(timeout: number, clock: Clock | undefined) {
+  private constructor(timeout: number, clock: Clock | undefined, since?: number) {
     this.#timeoutMs = timeout;
     this.#alarm = new Alarm(clock, () => this.#expire());
-    this.#at = this.#alarm.now() + timeout;
+    this.#at = (since ?? this.#alarm.now()) + timeout;
   }
 
   /**
@@ -53,11 +53,21 @@ export class Deadline {
   }
 
   /**
-   * A deadline of another clock than the one installed now.
+   * A deadline of another clock than the one installed now, that counts from another time.
    * @internal
    */
-  static on(clock: Clock | undefined, ms: number): Deadline {
-    return new Deadline(ms, clock);
+  static on(clock: Clock | undefined, ms: number, since: number): Deadline {
+    return new Deadline(ms, clock, since);
+  }
+
+  /**
+   * The error of a step that this deadline has ended: the signal's reason when that is of the same step.
+   * @internal
+   */
+  exceededDuring(step: string): DeadlineExceededError {
+    this.#lastStep = step;
+    this.#expired();
+    return this.#errorOf(step);
   }
 
   /** Aborts when the time is up, whether or not anyone holds the deadline. Its `reason` is a {@link DeadlineExceededError}. */
@@ -172,7 +182,6 @@ export class Deadline {
 
   /** The signal's reason, or one like it for another step. */
   #errorOf(step: string): DeadlineExceededError {
-    const error = this.#error as DeadlineExceededError;
-    return error.step === step ? error : new DeadlineExceededError(this.#timeoutMs, step);
+    return this.#error?.step === step ? this.#error : new DeadlineExceededError(this.#timeoutMs, step);
   }
 }

@@ -9,6 +9,7 @@ export { DialCacheContext } from "./context";
 export { Deadline, type DeadlineRunOptions } from "./deadline";
 export { DialCache } from "./dialcache";
 export * from "./errors";
+export { type HttpBody, type HttpHeaders, type HttpSourceOptions, httpSource } from "./http-source";
 export {
   type CacheKeySpec,
   DialCacheKey,
@@ -42,5 +43,8 @@ export type {
 } from "./metrics";
 export { type LateReplyStats, RedisClient, type RedisClientStats, type RedisClientStatus } from "./redis-client";
 export { type Awaitable, BufferSerializer, JsonSerializer, type Serializer, StringSerializer } from "./serializer";
+export { source } from "./source";
+export type { SourceStats } from "./source-stats";
+export type * from "./source-types";
 export type { DialCacheStats, DisabledCounts, LayerCounts, UseCaseStats } from "./stats";
 export type * from "./types";

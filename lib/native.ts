@@ -12,12 +12,17 @@ export type {
   NativeEngine,
   Passage,
   PassedPayload,
+  PoliciesConfig,
   PolicyLeaves,
   ShadowFacts,
+  SourceEvent,
+  SourceGauges,
 } from "../binding";
 
-export const { Hub, Passed, RemoteKind, openPayload, sealPayload, STAMP_SCRIPT, INVALIDATE_SCRIPT } = binding;
+export const { Hub, NativeSource, Passed, RemoteKind, openPayload, sealPayload, STAMP_SCRIPT, INVALIDATE_SCRIPT } =
+  binding;
 export type Hub = Binding.Hub;
+export type NativeSource = Binding.NativeSource;
 /** Names of the counters that a `CounterReader` reads of each use case, in their order. */
 export const COUNTER_COLUMNS: readonly string[] = binding.CounterReader.columns();
 
@@ -120,3 +125,56 @@ export const LAYER_POLICY_DISABLED = binding.Layer.PolicyDisabled;
 export const LAYER_INVALID_TTL = binding.Layer.InvalidTtl;
 export const LAYER_INVALID_RAMP = binding.Layer.InvalidRamp;
 export const LAYER_RAMPED_DOWN = binding.Layer.RampedDown;
+
+/** The functions that tell a source what happened, and take its steps: see `SourceStep` in the binding. */
+export interface SourceSteps {
+  readonly start: (plan: number, leftMs: number) => number;
+  readonly settled: (slot: number, attemptAndOutcome: number) => void;
+  readonly gate: (slot: number, allowed: 0 | 1) => void;
+  readonly abort: (slot: number) => void;
+  readonly advance: () => void;
+  /** Takes the next step: an action, and its detail above {@link ACTION_BITS}; 0 when there is none. */
+  readonly next: () => number;
+  readonly slot: () => number;
+  readonly attempt: () => number;
+  readonly endpoint: () => number;
+  /** Answers 1 when the timer must be set anew. */
+  readonly timerChanged: () => number;
+}
+
+export function sourceStepsOf(source: NativeSource): SourceSteps {
+  const { SourceStep } = binding;
+  return {
+    start: source.stepFunction(SourceStep.Start),
+    settled: source.stepFunction(SourceStep.Settled),
+    gate: source.stepFunction(SourceStep.Gate),
+    abort: source.stepFunction(SourceStep.Abort),
+    advance: source.stepFunction(SourceStep.Advance),
+    next: source.stepFunction(SourceStep.Next),
+    slot: source.stepFunction(SourceStep.Slot),
+    attempt: source.stepFunction(SourceStep.Attempt),
+    endpoint: source.stepFunction(SourceStep.Endpoint),
+    timerChanged: source.stepFunction(SourceStep.TimerChanged),
+  };
+}
+
+export const ACTION_BITS = binding.SOURCE_ACTION_BITS;
+export const ACTION_START = binding.SourceAction.Start;
+export const ACTION_ASK_GATE = binding.SourceAction.AskGate;
+export const ACTION_CANCEL = binding.SourceAction.Cancel;
+export const ACTION_RESOLVE = binding.SourceAction.Resolve;
+export const ACTION_REJECT = binding.SourceAction.Reject;
+export const ACTION_TELL = binding.SourceAction.Tell;
+
+export const CANCEL_LOST = binding.SourceCancel.Lost;
+export const CANCEL_SIBLING_FAILED = binding.SourceCancel.SiblingFailed;
+export const CANCEL_DEADLINE = binding.SourceCancel.Deadline;
+
+export const REJECT_ATTEMPT = binding.SourceRejection.Attempt;
+export const REJECT_ATTEMPTS = binding.SourceRejection.Attempts;
+export const REJECT_TIMEOUT = binding.SourceRejection.Timeout;
+export const REJECT_DEADLINE = binding.SourceRejection.Deadline;
+export const REJECT_ABORTED = binding.SourceRejection.Aborted;
+
+/** Names of what `NativeSource.counters()` answers, in its order. */
+export const SOURCE_COUNTERS: readonly (readonly string[])[] = binding.NativeSource.counterNames();

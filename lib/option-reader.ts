@@ -93,6 +93,24 @@ export function integer(
   throw refuse(value, place, name, "number", `a whole number${unit === undefined ? "" : ` of ${unit}`} ${range}`);
 }
 
+/** Any number, for options whose range is checked where the rules are. */
+export function number(value: unknown, place: Place, name: string): number {
+  if (typeof value === "number") return value;
+  throw refuse(value, place, name, "number", "a number");
+}
+
+/** One of a few names. */
+export function oneOf<const Name extends string>(
+  value: unknown,
+  place: Place,
+  name: string,
+  known: readonly Name[],
+): Name {
+  if (known.includes(value as Name)) return value as Name;
+  const rule = `one of ${known.map((one) => JSON.stringify(one)).join(", ")}`;
+  throw refuse(value, place, name, "string", rule);
+}
+
 export function boolean(value: unknown, place: Place, name: string): boolean {
   if (typeof value === "boolean") return value;
   throw refuse(value, place, name, "boolean", "true or false");
@@ -113,6 +131,22 @@ export function withMethods<T>(value: unknown, place: Place, name: string, metho
       const option = place.path + name;
       throw invalid(TypeError, place, option, `${option} must have a method ${method}()`);
     }
+  }
+  return value as T;
+}
+
+/** A logger or metrics adapter: it may have more than we call and lack some of it, but not everything. */
+export function observer<T>(value: unknown, place: Place, name: string, methods: readonly string[]): T {
+  const usable = (typeof value === "object" && value !== null) || typeof value === "function";
+  if (!usable) throw refuse(value, place, name, "object", `an object with ${methods.slice(0, 3).join(", ")}, ...`);
+  const members = methods.map((method): [string, unknown] => [method, (value as Record<string, unknown>)[method]]);
+  for (const [method, member] of members) {
+    if (member === undefined || typeof member === "function") continue;
+    const option = `${name}.${method}`;
+    throw invalid(TypeError, place, option, `${option} must be a function`);
+  }
+  if (members.every(([, member]) => member === undefined)) {
+    throw invalid(TypeError, place, name, `${name} has none of the methods ${methods.join(", ")}`);
   }
   return value as T;
 }

@@ -9,6 +9,7 @@ import {
   inside,
   integer,
   invalid,
+  observer,
   optionNames,
   type Place,
   readOptions,
@@ -243,20 +244,4 @@ function namespaceOption(value: unknown, place: Place): string {
 function localPolicyOption(value: unknown, place: Place): LocalPolicy {
   if (value === "lru" || value === "tinyLfu") return value;
   throw refuse(value, place, "localPolicy", "string", '"lru" or "tinyLfu"');
-}
-
-/** A logger or metrics adapter: it may have more than we call and lack some of it, but not everything. */
-function observer<T>(value: unknown, place: Place, name: string, methods: readonly string[]): T {
-  const usable = (typeof value === "object" && value !== null) || typeof value === "function";
-  if (!usable) throw refuse(value, place, name, "object", `an object with ${methods.slice(0, 3).join(", ")}, ...`);
-  const members = methods.map((method): [string, unknown] => [method, (value as Record<string, unknown>)[method]]);
-  for (const [method, member] of members) {
-    if (member === undefined || typeof member === "function") continue;
-    const option = `${name}.${method}`;
-    throw invalid(TypeError, place, option, `${option} must be a function`);
-  }
-  if (members.every(([, member]) => member === undefined)) {
-    throw invalid(TypeError, place, name, `${name} has none of the methods ${methods.join(", ")}`);
-  }
-  return value as T;
 }
