@@ -5,12 +5,22 @@ import { Instance } from "./instance";
 import { invalidate } from "./invalidation";
 import { guardLogger } from "./logger";
 import { Operations } from "./operation";
+import type { Place } from "./option-reader";
 import { integer, MAX_TIMEOUT_MS, optionNames, readOptions, undefinedOr } from "./option-reader";
-import { type ResolvedRedis, resolveCachedOptions, resolveDialCacheOptions, resolveGetOrLoadOptions } from "./options";
+import {
+  CACHED_PLACE,
+  GET_OR_LOAD_PLACE,
+  type ResolvedRedis,
+  resolveCachedOptions,
+  resolveDialCacheOptions,
+  resolveGetOrLoadOptions,
+} from "./options";
 import { type Call, plainCall } from "./plain-call";
 import { nativeOf, RedisClient } from "./redis-client";
 import type { RemoteLayer } from "./remote-layer";
 import type { Awaitable } from "./serializer";
+import { callableOf, sourceCallOf } from "./source-call";
+import type { SourcePriority } from "./source-types";
 import { coalescingState, type DialCacheStats, snapshot } from "./stats";
 import type { AnyFunction, CachedFn, CachedOptions, CoalescingState, DialCacheConfig, GetOrLoadOptions } from "./types";
 import { UseCase } from "./use-case";
@@ -78,6 +88,7 @@ export class DialCache {
     requireFunction(fn, "cached()");
     const resolved = resolveCachedOptions(options, this.#instance.remote?.readTimeoutMs);
     if (this.#registered.has(resolved.useCase)) throw new UseCaseIsAlreadyRegisteredError(resolved.useCase);
+    const target = this.#callable(fn, resolved.priority, CACHED_PLACE);
     const operation = this.#operations.get(resolved.keyType, resolved.useCase, resolved.trackForInvalidation);
     const useCase = new UseCase(this.#instance, operation, resolved);
     const lookup = useCase.lookup();
@@ -90,22 +101,22 @@ export class DialCache {
       const scope = context.current();
       if (scope === undefined) {
         operation.recorder.outOfContext();
-        return plainCall({ fn, self: this, args });
+        return plainCall({ fn: target, self: this, args });
       }
       try {
         let spec: unknown;
         try {
           spec = cacheKey(...args);
         } catch (error) {
-          return useCase.keyFailed(error, { fn, self: this, args });
+          return useCase.keyFailed(error, { fn: target, self: this, args });
         }
         if (lookup === undefined || typeof spec !== "string")
-          return useCase.call(scope, spec, { fn, self: this, args });
+          return useCase.call(scope, spec, { fn: target, self: this, args });
         const answer = lookup(spec);
         if (answer < PLAIN_HIT) return slots[answer] as Promise<unknown>;
-        return useCase.follow(answer, undefined, { fn, self: this, args });
+        return useCase.follow(answer, undefined, { fn: target, self: this, args });
       } catch (error) {
-        return useCase.broken(error, { fn, self: this, args });
+        return useCase.broken(error, { fn: target, self: this, args });
       }
     } as CachedFn<Fn>;
   }
@@ -120,7 +131,7 @@ export class DialCache {
     const resolved = resolveGetOrLoadOptions(options, this.#instance.remote?.readTimeoutMs);
     const scope = this.#context.current();
     const operation = this.#operations.get(resolved.keyType, resolved.useCase, resolved.trackForInvalidation);
-    const call: Call = { fn: load, self: undefined, args: [] };
+    const call: Call = { fn: this.#callable(load, resolved.priority, GET_OR_LOAD_PLACE), self: undefined, args: [] };
     if (scope === undefined) {
       operation.recorder.outOfContext();
       return plainCall(call) as Promise<V>;
@@ -180,6 +191,14 @@ export class DialCache {
     this.#instance.close();
     this.#owned?.close();
     return Promise.resolve();
+  }
+
+  /** What a use case calls; a source among them is counted here from now on. */
+  #callable(fn: AnyFunction, priority: SourcePriority | undefined, place: Place): AnyFunction {
+    const callable = callableOf(fn, priority, place);
+    const source = callable === fn ? undefined : sourceCallOf(callable);
+    if (source !== undefined) this.#instance.sources.add(source.core);
+    return callable;
   }
 
   /** Waits up to a second for background writes, then closes. */

@@ -114,6 +114,24 @@ const ROWS: readonly Row[] = [
   ),
 ];
 
+/** A number that goes up and down, of one source. */
+export interface Reading {
+  readonly gauge: GaugeName;
+  readonly labels: { readonly source: string; readonly endpoint?: number };
+  readonly value: number;
+}
+
+/** Names of what goes up and down. */
+export type GaugeName = "hedgeDelay" | "hedgeTokens" | "breakerState";
+
+/** What a metrics backend reads. */
+export interface Countable {
+  /** Calls `visit` with everything that ever happened. Each count is the same object every time. */
+  each(visit: (count: Count) => void): void;
+  /** Calls `visit` with what goes up and down. */
+  gauges?(visit: (reading: Reading) => void): void;
+}
+
 /** What is counted of one use case, natively and here. */
 export class UseCaseFigures {
   readonly keyType: string;
@@ -165,7 +183,7 @@ export class UseCaseFigures {
  * Everything counted by one instance. Holds counters only: whoever reads them keeps neither the instance nor anything in
  * its cache alive, and can still read them when it is gone.
  */
-export class Figures {
+export class Figures implements Countable {
   readonly namespace: string;
   readonly #reader: CounterReader;
   readonly #tallies = new Map<string, Tally>();

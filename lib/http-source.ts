@@ -113,14 +113,9 @@ async function send(template: Template, endpoint: string, ctx: SourceContext, ar
     }
     init.duplex = "half";
   }
-  if (beforeSend === undefined) {
-    signal.throwIfAborted();
-    return await fetch(url, { ...init, signal });
-  }
+  if (beforeSend === undefined) return await fetch(url, { ...init, signal });
   const request = new Request(url, init);
-  const changed = (await beforeSend(request, ctx)) ?? request;
-  signal.throwIfAborted();
-  return await fetch(changed, { signal });
+  return await fetch((await beforeSend(request, ctx)) ?? request, { signal });
 }
 
 function made<T>(given: T | ((...args: unknown[]) => Awaitable<T>), args: unknown[]): Awaitable<T> {

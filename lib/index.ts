@@ -32,6 +32,7 @@ export type {
   DisabledMetricLabels,
   DisabledReason,
   ErrorMetricLabels,
+  HedgeMetricLabels,
   InvalidationMetricLabels,
   MetricErrorKind,
   MetricLayer,
@@ -40,6 +41,7 @@ export type {
   SerializationMetricLabels,
   ShadowValidationMetricLabels,
   ShadowValidationOutcome,
+  SourceAttemptMetricLabels,
 } from "./metrics";
 export { type LateReplyStats, RedisClient, type RedisClientStats, type RedisClientStatus } from "./redis-client";
 export { type Awaitable, BufferSerializer, JsonSerializer, type Serializer, StringSerializer } from "./serializer";

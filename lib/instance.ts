@@ -33,6 +33,7 @@ import type { DialCacheRedisClient } from "./redis-types";
 import type { RemoteLayer } from "./remote-layer";
 import { detached } from "./root";
 import { DeadlineTimer, REAL_TIMERS } from "./timer";
+import { UsedSources } from "./used-sources";
 
 /** Who waits for what becomes of a flight. */
 export interface Waiter {
@@ -65,6 +66,8 @@ export class Instance implements Listener {
   readonly clock: Clock | undefined;
   readonly figures: Figures;
   readonly observers: Observers;
+  /** Sources that stand in place of functions. */
+  readonly sources: UsedSources;
   readonly logger: Logger;
   readonly namespace: string;
   readonly localMaxSize: number;
@@ -130,6 +133,7 @@ export class Instance implements Listener {
     if (remote?.native === true && native !== undefined) this.#number = this.engine.attach(native);
     this.#timer = new DeadlineTimer(this.engine, clock, () => this.#due());
     this.observers = connect(options.metrics, this.figures, this);
+    this.sources = new UsedSources(options.metrics);
   }
 
   /** Monotonic milliseconds. */

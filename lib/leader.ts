@@ -31,6 +31,7 @@ import type { Call } from "./plain-call";
 import { failureError } from "./redis-client";
 import type { RemoteLayer } from "./remote-layer";
 import { beginShadow, type ShadowJob } from "./shadow";
+import { type SourceCall, sourceCallOf } from "./source-call";
 import { stackless } from "./stackless";
 import { adopt, isThenable } from "./thenable";
 import type { UseCase } from "./use-case";
@@ -410,13 +411,21 @@ export class Leader implements Waiter {
     let value: unknown;
     try {
       this.#sourceSpan = this.#useCase.recorder.span("source");
-      const run = (): unknown => Reflect.apply(fn, self, args);
+      const source = sourceCallOf(fn);
+      const run = (): unknown => (source === undefined ? Reflect.apply(fn, self, args) : this.#begin(source));
       value = await (this.#sourceSpan === undefined ? run() : this.#sourceSpan.run(run));
     } catch (error) {
       this.#attempt(() => this.#fail(error));
       return;
     }
     this.#attempt(() => this.#accept(value));
+  }
+
+  /** A source that stands in place of the function. */
+  #begin(source: SourceCall): Promise<unknown> {
+    const operation = source.begin(this.#call.args, this.#useCase.fallbackTimeoutMs);
+    this.#abortSource = (reason) => operation.abort(reason);
+    return operation.promise;
   }
 
   /** A step that a bug may end: the caller must not be left waiting. One promise less than a `catch()` behind it. */
@@ -498,9 +507,11 @@ export class Leader implements Waiter {
   }
 
   #afterSourceTimeout(awaitsRead: boolean): void {
-    this.#observeSource("timeout");
     const { name, fallbackTimeoutMs } = this.#useCase;
-    this.#sourceFailed(new FallbackTimeoutError(name, fallbackTimeoutMs as number), awaitsRead);
+    const error = new FallbackTimeoutError(name, fallbackTimeoutMs as number);
+    this.#abortSource?.(error);
+    this.#observeSource("timeout");
+    this.#sourceFailed(error, awaitsRead);
   }
 
   #sourceFailed(error: unknown, awaitsRead: boolean): void {

@@ -1,5 +1,6 @@
 import type { CacheLayer } from "./config";
 import { callGuarded } from "./guard";
+import type { AttemptKind, AttemptOutcome, HedgeEvent } from "./source-types";
 
 /** Layer a call reached; `noop` when none was. */
 export type MetricLayer = CacheLayer | "request_local" | "remote_shadow" | "noop";
@@ -166,6 +167,24 @@ export interface ReadHedgeMetricLabels {
   readonly outcome: ReadHedgeOutcome;
 }
 
+/** Labels of what happened to a hedge of a source. */
+export interface HedgeMetricLabels {
+  /** Name of the source. */
+  readonly source: string;
+  /** What happened. */
+  readonly event: HedgeEvent;
+}
+
+/** Labels of an attempt of a source that ended. */
+export interface SourceAttemptMetricLabels {
+  /** Name of the source. */
+  readonly source: string;
+  /** Why it had been started. */
+  readonly kind: AttemptKind;
+  /** How it ended. */
+  readonly outcome: AttemptOutcome;
+}
+
 /**
  * Receives each event as it happens. Durations are in seconds, sizes in bytes. A hook that throws or rejects is ignored;
  * optional ones may be left out.
@@ -205,6 +224,10 @@ export interface DialCacheMetricsAdapter {
   observeStoredSize?(labels: CacheMetricLabels, bytes: number): void;
   /** Stored size divided by serialized size, of payloads that are stored compressed. */
   observeCompressionRatio?(labels: CacheMetricLabels, ratio: number): void;
+  /** Something happened to a hedge of a source. */
+  hedge?(labels: HedgeMetricLabels): void;
+  /** An attempt of a source ended. */
+  sourceAttempt?(labels: SourceAttemptMetricLabels): void;
 }
 
 /** Every hook an adapter may have: required ones first. */
@@ -226,6 +249,8 @@ export const METRIC_HOOKS = [
   "observeCompression",
   "observeStoredSize",
   "observeCompressionRatio",
+  "hedge",
+  "sourceAttempt",
 ] as const satisfies readonly (keyof DialCacheMetricsAdapter)[];
 
 /** An adapter with every hook present, none of which throws or rejects. */

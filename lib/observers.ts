@@ -1,4 +1,4 @@
-import type { Figures } from "./figures";
+import type { Countable, Figures } from "./figures";
 import { type DialCacheMetricsAdapter, type GuardedMetrics, guardMetrics, METRIC_HOOKS } from "./metrics";
 
 /** What a leader does that is worth a span. */
@@ -24,7 +24,7 @@ export interface Attachable {
   /** The hooks as they were made: an adapter whose hooks were replaced wants to be told. */
   readonly hooks: DialCacheMetricsAdapter;
   /** Reads `figures` from now on; they are all that is left once `owner` was collected. */
-  attach(figures: Figures, owner: object): void;
+  attach(figures: Countable, owner: object): void;
   readonly tracing?: Tracing | undefined;
 }
 
@@ -52,6 +52,18 @@ export function connect(adapter: DialCacheMetricsAdapter | undefined, figures: F
   if (attachable === undefined) return { events: metrics, observations: metrics, tracing: undefined };
   attachable.attach(figures, owner);
   return { events: undefined, observations: metrics, tracing: attachable.tracing };
+}
+
+/** Connects `adapter` with a source. Answers the hooks to be told of each event, when the adapter wants that. */
+export function connectSource(
+  adapter: DialCacheMetricsAdapter,
+  figures: Countable,
+  owner: object,
+): GuardedMetrics | undefined {
+  const attachable = attachableOf(adapter);
+  if (attachable === undefined) return guardMetrics(adapter);
+  attachable.attach(figures, owner);
+  return undefined;
 }
 
 function attachableOf(adapter: DialCacheMetricsAdapter): Attachable | undefined {

@@ -18,6 +18,8 @@ import {
 } from "./option-reader";
 import { type ResolvedRedis, resolveRedis, serializerOption, timeoutMs } from "./redis-options";
 import type { Serializer } from "./serializer";
+import { priorityOption } from "./source-options";
+import type { SourcePriority } from "./source-types";
 import { isWellFormed } from "./text";
 import type { CacheConfigProvider, LocalPolicy } from "./types";
 
@@ -61,6 +63,8 @@ export interface ResolvedUseCase {
   readonly shadowComparator: ((cached: unknown, source: unknown) => unknown) | undefined;
   /** Milliseconds, or 0 for `"auto"`; undefined: reads are not hedged. */
   readonly readHedgeMs: number | undefined;
+  /** Of a source that stands in place of the function. */
+  readonly priority: SourcePriority | undefined;
 }
 
 export interface ResolvedCachedOptions extends ResolvedUseCase {
@@ -91,6 +95,7 @@ const USE_CASE = [
   "trackForInvalidation",
   "redisReadTimeoutMs",
   "fallbackTimeoutMs",
+  "priority",
   "readHedge",
   "shadowComparator",
 ] as const;
@@ -128,8 +133,10 @@ export function resolveDialCacheOptions(input: unknown = {}): ResolvedDialCacheO
   };
 }
 
-const CACHED_PLACE: Place = { api: "cached()", path: "" };
-const GET_OR_LOAD_PLACE: Place = { api: "getOrLoad()", path: "" };
+/** Where `cached()`'s options stand. */
+export const CACHED_PLACE: Place = { api: "cached()", path: "" };
+/** Where `getOrLoad()`'s options stand. */
+export const GET_OR_LOAD_PLACE: Place = { api: "getOrLoad()", path: "" };
 
 /**
  * Options of `cached()`, before the use case's name is taken.
@@ -166,7 +173,7 @@ function resolveUseCase(
   instanceTimeoutMs: number | undefined,
 ): ResolvedUseCase {
   const { keyType, useCase, defaultConfig, serializer, trackForInvalidation } = options;
-  const { redisReadTimeoutMs, fallbackTimeoutMs, readHedge, shadowComparator } = options;
+  const { redisReadTimeoutMs, fallbackTimeoutMs, priority, readHedge, shadowComparator } = options;
   // Null as in DialCache, where a key carries it: none given.
   const readTimeoutMs =
     redisReadTimeoutMs === undefined ? undefined : timeoutMs(redisReadTimeoutMs, place, "redisReadTimeoutMs");
@@ -190,6 +197,7 @@ function resolveUseCase(
       readHedge === undefined
         ? undefined
         : readHedgeOption(readHedge, inside(place, "readHedge"), readTimeoutMs ?? instanceTimeoutMs),
+    priority: priority === undefined ? undefined : priorityOption(priority, place),
   };
 }
 

@@ -1,7 +1,10 @@
 import { Alarm } from "./alarm";
 import { type Clock, installedClock } from "./clock";
+import type { DialCacheMetricsAdapter, GuardedMetrics } from "./metrics";
 import { ACTION_BITS, ACTION_TELL, NativeSource, type PoliciesConfig, type SourceSteps, sourceStepsOf } from "./native";
+import { connectSource } from "./observers";
 import { invalid, type Place } from "./option-reader";
+import { SourceFigures } from "./source-figures";
 import { type OperationInput, SourceOperation } from "./source-operation";
 import type { NamedPolicies, ResolvedExecute, ResolvedSource } from "./source-options";
 import type { SourcePriority } from "./source-types";
@@ -33,6 +36,9 @@ export class SourceCore {
   readonly #timeouts: readonly number[];
   readonly #alarm: Alarm;
   readonly #listened: boolean;
+  readonly figures: SourceFigures;
+  /** Adapters that are told each event. */
+  readonly #told = new Map<DialCacheMetricsAdapter, GuardedMetrics>();
   /** Calls that wait for their result. */
   #unanswered = 0;
 
@@ -55,6 +61,8 @@ export class SourceCore {
     this.steps = sourceStepsOf(this.native);
     this.#timeouts = this.native.timeouts();
     this.#alarm = new Alarm(this.clock, () => this.#due(), true);
+    this.figures = new SourceFigures(this.name, this.native, options.hedge !== undefined && options.hedge !== false);
+    this.connect(options.metrics);
   }
 
   /** Begins a call. @throws RangeError when its options and the source's do not go together. */
@@ -109,7 +117,20 @@ export class SourceCore {
     if (this.#operations[slot] === operation) this.#operations[slot] = undefined;
   }
 
-  report(): void {}
+  /** Counts for `adapter` too. */
+  connect(adapter: DialCacheMetricsAdapter | undefined): void {
+    if (adapter === undefined || this.#told.has(adapter)) return;
+    const told = connectSource(adapter, this.figures, this);
+    if (told !== undefined) this.#told.set(adapter, told);
+  }
+
+  /** Tells adapters that want each event what has happened. To be called where user code may run. */
+  report(): void {
+    if (this.#told.size === 0) return;
+    this.figures.grown(({ hook, labels }) => {
+      for (const metrics of this.#told.values()) (metrics[hook] as (labels: unknown) => void)(labels);
+    });
+  }
 
   #beginPlanned(priority: SourcePriority | undefined, leftMs: number): { slot: number; timeoutMs: number | undefined } {
     const plan = priority === undefined ? 0 : PLANS[priority];

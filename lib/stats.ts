@@ -2,6 +2,7 @@ import { COMPRESSION_COLUMNS, type Column, type UseCaseFigures } from "./figures
 import type { Instance } from "./instance";
 import type { CompressionOutcome, DisabledReason, MetricErrorKind, ShadowValidationOutcome } from "./metrics";
 import { RedisClient, type RedisClientStats } from "./redis-client";
+import type { SourceStats } from "./source-stats";
 import type { CoalescingState } from "./types";
 
 /** How often something happened at each layer. */
@@ -116,6 +117,8 @@ export interface DialCacheStats {
     /** The most at once. */
     readonly maxInFlight: number;
   };
+  /** Sources that stand in place of functions, by name; of two that have one name, the one that came last. */
+  readonly sources: Readonly<Record<string, SourceStats>>;
   /** Figures of the native Redis client, owned or given; null without one. */
   readonly client: RedisClientStats | null;
 }
@@ -131,6 +134,7 @@ export function snapshot(instance: Instance): DialCacheStats {
     timers: { armed: instance.armedTimers },
     pendingWrites: instance.pendingWrites,
     shadow: { inFlight: gauges.shadows, maxInFlight: instance.shadowMaxInFlight },
+    sources: instance.sources.stats(),
     client: instance.client instanceof RedisClient ? instance.client.stats() : null,
   };
 }

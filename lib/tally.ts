@@ -10,7 +10,9 @@ export type CountingHook =
   | "coalesced"
   | "readHedge"
   | "shadowValidation"
-  | "compression";
+  | "compression"
+  | "hedge"
+  | "sourceAttempt";
 
 /** Labels of one counting hook. */
 export type LabelsOf<Hook extends CountingHook> = Parameters<Required<DialCacheMetricsAdapter>[Hook]>[0];

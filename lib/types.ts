@@ -5,6 +5,7 @@ import type { Logger } from "./logger";
 import type { DialCacheMetricsAdapter } from "./metrics";
 import type { RedisConfig } from "./redis-types";
 import type { Awaitable, Serializer } from "./serializer";
+import type { SourcePriority } from "./source-types";
 
 export type * from "./redis-types";
 
@@ -64,6 +65,11 @@ interface UseCaseOptions {
    * deadline off.
    */
   readonly fallbackTimeoutMs?: number | null | undefined;
+  /**
+   * Priority of the calls when a source stands in place of the function: before the source's own. Fixed here, because a
+   * follower can neither raise nor lower the priority of the call it shares. Default: the source's.
+   */
+  readonly priority?: SourcePriority | undefined;
   /** Starts the source beside a Redis read that is late, and takes what is usable first. Default: never. */
   readonly readHedge?: ReadHedgeOptions | undefined;
 }

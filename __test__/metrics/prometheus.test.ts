@@ -29,6 +29,8 @@ const SCHEMA: [string, "counter" | "histogram", string[], number[]?][] = [
   ["dialcache_read_hedge_counter", "counter", OUTCOME],
   ["dialcache_shadow_validation_counter", "counter", OUTCOME],
   ["dialcache_compression_counter", "counter", [...LAYER, "outcome"]],
+  ["dialcache_hedge_total", "counter", ["source", "event"]],
+  ["dialcache_source_attempt_total", "counter", ["source", "kind", "outcome"]],
   ["dialcache_get_timer", "histogram", LAYER, SECONDS],
   ["dialcache_fallback_timer", "histogram", LAYER, SECONDS],
   ["dialcache_serialization_timer", "histogram", [...LAYER, "operation"], SECONDS],
@@ -38,6 +40,8 @@ const SCHEMA: [string, "counter" | "histogram", string[], number[]?][] = [
   ["dialcache_compression_ratio_histogram", "histogram", LAYER, RATIO],
   ["dialcache_shadow_value_age_histogram", "histogram", OUTCOME, AGE],
 ];
+
+const GAUGES = ["dialcache_hedge_delay_seconds", "dialcache_hedge_tokens", "dialcache_breaker_state"];
 
 /** Calls every hook once, as a service that wraps the adapter would. */
 function callEveryHook(metrics: DialCacheMetricsAdapter): void {
@@ -60,6 +64,8 @@ function callEveryHook(metrics: DialCacheMetricsAdapter): void {
   metrics.observeCompression?.({ ...labels, operation: "compress" }, 0.003);
   metrics.observeStoredSize?.(labels, 250);
   metrics.observeCompressionRatio?.(labels, 0.25);
+  metrics.hedge?.({ source: "users", event: "won" });
+  metrics.sourceAttempt?.({ source: "users", kind: "hedge", outcome: "ok" });
 }
 
 describe("Prometheus metrics are DialCache's", () => {
@@ -68,7 +74,8 @@ describe("Prometheus metrics are DialCache's", () => {
     callEveryHook(createPrometheusDialCacheMetrics({ registry, prefix }));
     const text = await registry.metrics();
     const families = new Set([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => `${name} ${type}`));
-    expect([...families].sort()).toEqual(SCHEMA.map(([name, type]) => `${prefix}${name} ${type}`).sort());
+    const all = [...SCHEMA, ...GAUGES.map((name) => [name, "gauge"])];
+    expect([...families].sort()).toEqual(all.map(([name, type]) => `${prefix}${name} ${type}`).sort());
     for (const [name, type, labels, buckets] of SCHEMA) {
       const lines = samples(text, prefix + name + (type === "counter" ? "" : "_count"));
       expect(lines.map(({ value }) => value)).toEqual([1]);

@@ -1,3 +1,4 @@
+import type { GaugeName, Reading } from "../figures";
 import type { DialCacheMetricsAdapter } from "../metrics";
 import type { CountingHook } from "../tally";
 
@@ -5,7 +6,9 @@ import type { CountingHook } from "../tally";
 export type ObservingHook = Exclude<keyof DialCacheMetricsAdapter, CountingHook>;
 
 /** A label object as an adapter's hooks get it. */
-export type HookLabels = Parameters<Required<DialCacheMetricsAdapter>[keyof DialCacheMetricsAdapter]>[0];
+export type HookLabels =
+  | Parameters<Required<DialCacheMetricsAdapter>[keyof DialCacheMetricsAdapter]>[0]
+  | Reading["labels"];
 
 /** One metric, under the names that DialCache for TypeScript gives it. */
 export interface Metric {
@@ -16,6 +19,12 @@ export interface Metric {
   readonly help: string;
   /** Members of the label object, in the order of the labels. */
   readonly labels: readonly string[];
+}
+
+/** A metric of a number that goes up and down. */
+export interface GaugeMetricInfo extends Metric {
+  /** Unit as UCUM writes it. */
+  readonly unit: "s" | "1";
 }
 
 /** A metric of a measured number. */
@@ -83,6 +92,18 @@ export const COUNTED: Readonly<Record<CountingHook, Metric>> = {
     dotted: "compression.count",
     help: "Payloads that passed the compressor, by what became of them",
     labels: [...LAYER, "outcome"],
+  },
+  hedge: {
+    prometheus: "dialcache_hedge_total",
+    dotted: "hedge.count",
+    help: "Hedges of sources, by what happened to them",
+    labels: ["source", "event"],
+  },
+  sourceAttempt: {
+    prometheus: "dialcache_source_attempt_total",
+    dotted: "source_attempt.count",
+    help: "Attempts of sources, by what started them and how they ended",
+    labels: ["source", "kind", "outcome"],
   },
 };
 
@@ -153,6 +174,36 @@ export const OBSERVED: Readonly<Record<ObservingHook, ObservedMetric>> = {
     ...AGE,
   },
 };
+
+const SOURCE = ["source"];
+
+/** What goes up and down. Of two sources that have one name, either may be seen. */
+export const GAUGES: Readonly<Record<GaugeName, GaugeMetricInfo>> = {
+  hedgeDelay: {
+    prometheus: "dialcache_hedge_delay_seconds",
+    dotted: "hedge.delay",
+    help: "How long a source's call waits for its first attempt before it hedges, in seconds",
+    labels: SOURCE,
+    unit: "s",
+  },
+  hedgeTokens: {
+    prometheus: "dialcache_hedge_tokens",
+    dotted: "hedge.tokens",
+    help: "Hedges that a source's budget allows now",
+    labels: SOURCE,
+    unit: "1",
+  },
+  breakerState: {
+    prometheus: "dialcache_breaker_state",
+    dotted: "breaker.state",
+    help: "What a source's endpoint lets through: 0 everything, 1 one probe, 2 nothing",
+    labels: [...SOURCE, "endpoint"],
+    unit: "1",
+  },
+};
+
+/** Names of the gauges. */
+export const GAUGE_NAMES = Object.keys(GAUGES) as GaugeName[];
 
 /** Hooks that count. */
 export const COUNTING_HOOKS = Object.keys(COUNTED) as CountingHook[];

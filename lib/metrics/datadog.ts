@@ -1,7 +1,7 @@
-import type { Figures } from "../figures";
+import type { Countable } from "../figures";
 import { makeAttachable } from "../observers";
 import { invalid, optionNames, type Place, readOptions, refuse, withMethods } from "../option-reader";
-import { COUNTED, type Metric, OBSERVED, tagsOf } from "./catalogue";
+import { COUNTED, GAUGES, type Metric, OBSERVED, tagsOf } from "./catalogue";
 import { DeltaReporter, type FlushableDialCacheMetrics } from "./deltas";
 import { hooksOf } from "./hooks";
 
@@ -12,6 +12,8 @@ export interface DatadogDogStatsDClient {
   increment(name: string, value: number, tags?: Record<string, string>): unknown;
   histogram(name: string, value: number, tags?: Record<string, string>): unknown;
   distribution(name: string, value: number, tags?: Record<string, string>): unknown;
+  /** Without it, what goes up and down is not sent. */
+  gauge?(name: string, value: number, tags?: Record<string, string>): unknown;
 }
 
 /** How durations and sizes are sent: aggregated over all hosts, or by each host's agent. */
@@ -32,7 +34,7 @@ const OPTIONS = optionNames("client", "observationMetricType", "namespace");
 const NAMESPACE = /^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*$/;
 const LONGEST_NAME = 200;
 const LONGEST_NAMESPACE =
-  LONGEST_NAME - 1 - Math.max(...[COUNTED, OBSERVED].flatMap(Object.values).map(({ dotted }) => dotted.length));
+  LONGEST_NAME - 1 - Math.max(...[COUNTED, OBSERVED, GAUGES].flatMap(Object.values).map(({ dotted }) => dotted.length));
 
 /**
  * A metrics adapter for Datadog, with the names and tags of DialCache for TypeScript. Durations (in seconds) and sizes (in
@@ -48,13 +50,16 @@ export function createDatadogDialCacheMetrics(options: DatadogMetricsOptions): F
   const prefix = namespace === undefined ? "dialcache" : namespaceOption(namespace);
   const name = (metric: Metric): string => `${prefix}.${metric.dotted}`;
 
-  const reporter = new DeltaReporter((hook, tags, delta) => client.increment(name(COUNTED[hook]), delta, { ...tags }));
+  const reporter = new DeltaReporter(
+    (hook, tags, delta) => client.increment(name(COUNTED[hook]), delta, { ...tags }),
+    ({ gauge, labels, value }) => client.gauge?.(name(GAUGES[gauge]), value, tagsOf(GAUGES[gauge], labels)),
+  );
   const hooks = hooksOf({
     count: (hook, labels) => client.increment(name(COUNTED[hook]), 1, tagsOf(COUNTED[hook], labels)),
     observe: (hook, labels, value) => client[type](name(OBSERVED[hook]), value, tagsOf(OBSERVED[hook], labels)),
   });
   const adapter = { ...hooks, flush: (): void => void reporter.flush() };
-  const attach = (figures: Figures, owner: object): void => reporter.attach(figures, owner);
+  const attach = (figures: Countable, owner: object): void => reporter.attach(figures, owner);
   makeAttachable(adapter, { hooks, attach });
   return adapter;
 }

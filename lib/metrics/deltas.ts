@@ -1,5 +1,5 @@
 import { type Clock, installedClock } from "../clock";
-import type { Figures } from "../figures";
+import type { Countable, Reading } from "../figures";
 import type { DialCacheMetricsAdapter } from "../metrics";
 import { inRootContext } from "../root";
 import type { CountingHook } from "../tally";
@@ -19,19 +19,32 @@ export interface FlushableDialCacheMetrics extends DialCacheMetricsAdapter {
 /** Tells a backend how much attached instances' counters grew, every 10 seconds, and never keeps the process alive. */
 export class DeltaReporter {
   readonly #send: (hook: CountingHook, tags: Tags, delta: number) => unknown;
+  readonly #sendGauge: ((reading: Reading) => unknown) | undefined;
   readonly #ledger = new Ledger();
   readonly #sent = new Map<Total, number>();
   readonly #clock: Clock | undefined = installedClock();
   #armed = false;
 
-  /** @param send - One that throws is asked again, with what has come together, the next time. */
-  constructor(send: (hook: CountingHook, tags: Tags, delta: number) => unknown) {
+  /**
+   * @param send - One that throws is asked again, with what has come together, the next time.
+   * @param sendGauge - Gets what goes up and down. One that throws is asked again the next time, with what is then.
+   */
+  constructor(
+    send: (hook: CountingHook, tags: Tags, delta: number) => unknown,
+    sendGauge?: (reading: Reading) => unknown,
+  ) {
     this.#send = send;
+    this.#sendGauge = sendGauge;
   }
 
-  attach(figures: Figures, owner: object): void {
+  attach(figures: Countable, owner: object): void {
     this.#ledger.attach(figures, owner);
     if (!this.#armed) inRootContext(() => this.#arm());
+  }
+
+  /** Calls `visit` with what goes up and down, as of now. */
+  gauges(visit: (reading: Reading) => void): void {
+    this.#ledger.gauges(visit);
   }
 
   /** Sends now. Whether everything could be sent. */
@@ -43,6 +56,8 @@ export class DeltaReporter {
       if (attempt(() => this.#send(total.hook, total.tags, delta))) this.#sent.set(total, total.total);
       else complete = false;
     }
+    const sendGauge = this.#sendGauge;
+    if (sendGauge !== undefined) this.#ledger.gauges((reading) => attempt(() => sendGauge(reading)));
     return complete;
   }
 

@@ -1,4 +1,4 @@
-import type { Figures } from "../figures";
+import type { Countable, Reading } from "../figures";
 import type { Count, CountingHook, LabelsOf } from "../tally";
 import { COUNTED, type Tags, tagsKey, tagsOf } from "./catalogue";
 
@@ -14,7 +14,7 @@ export interface Total {
 }
 
 interface Source {
-  readonly figures: Figures;
+  readonly figures: Countable;
   readonly totals: Map<Count, Total>;
 }
 
@@ -24,8 +24,9 @@ export class Ledger {
   readonly #totals = new Map<string, Total>();
   readonly #collected = new FinalizationRegistry<Source>((source) => this.#settle(source));
 
-  /** Counts `figures` too. They are read for the last time once `owner` was collected. */
-  attach(figures: Figures, owner: object): void {
+  /** Counts `figures` too, once. They are read for the last time once `owner` was collected. */
+  attach(figures: Countable, owner: object): void {
+    for (const known of this.#sources) if (known.figures === figures) return;
     const source = { figures, totals: new Map() };
     this.#sources.add(source);
     this.#collected.register(owner, source);
@@ -50,6 +51,11 @@ export class Ledger {
       });
     }
     return this.#totals.values();
+  }
+
+  /** Calls `visit` with what goes up and down, as of now. */
+  gauges(visit: (reading: Reading) => void): void {
+    for (const { figures } of this.#sources) figures.gauges?.(visit);
   }
 
   #settle(source: Source): void {

@@ -1,7 +1,7 @@
-import type { Figures } from "../figures";
+import type { Countable } from "../figures";
 import { makeAttachable } from "../observers";
 import { invalid, optionNames, type Place, readOptions, withMethods } from "../option-reader";
-import { COUNTED, COUNTING_HOOKS, OBSERVED, OBSERVING_HOOKS, tagsOf } from "./catalogue";
+import { COUNTED, COUNTING_HOOKS, GAUGE_NAMES, GAUGES, OBSERVED, OBSERVING_HOOKS, tagsOf } from "./catalogue";
 import { DeltaReporter, type FlushableDialCacheMetrics } from "./deltas";
 import { type Backend, hooksOf } from "./hooks";
 import { type OpenTelemetrySpan, type OpenTelemetryTracer, tracingWith } from "./spans";
@@ -18,6 +18,16 @@ export interface OpenTelemetryMeter {
     name: string,
     options: { description: string; unit: string; advice: { explicitBucketBoundaries: number[] } },
   ): { record(value: number, attributes: Record<string, string>): unknown };
+  /** Without it, what goes up and down is not recorded. */
+  createObservableGauge?(
+    name: string,
+    options: { description: string; unit: string },
+  ): { addCallback(callback: (result: OpenTelemetryResult) => void): unknown };
+}
+
+/** What is needed of OpenTelemetry's `ObservableResult`. */
+export interface OpenTelemetryResult {
+  observe(value: number, attributes: Record<string, string>): unknown;
 }
 
 /** Options of {@link createOpenTelemetryDialCacheMetrics}: at least one of the two. */
@@ -73,9 +83,17 @@ export function createOpenTelemetryDialCacheMetrics(options: OpenTelemetryMetric
     observe: (hook, labels, value) => histograms.get(hook)?.record(value, tagsOf(OBSERVED[hook], labels)),
   };
   const reporter = new DeltaReporter((hook, tags, delta) => counters.get(hook)?.add(delta, { ...tags }));
+  for (const gauge of GAUGE_NAMES) {
+    const { dotted, help, unit } = GAUGES[gauge];
+    meter?.createObservableGauge?.(`dialcache.${dotted}`, { description: help, unit }).addCallback((result) => {
+      reporter.gauges((reading) => {
+        if (reading.gauge === gauge) result.observe(reading.value, tagsOf(GAUGES[gauge], reading.labels));
+      });
+    });
+  }
   const hooks = hooksOf(backend);
   const adapter = { ...hooks, flush: (): void => void reporter.flush() };
-  const attach = (figures: Figures, owner: object): void => {
+  const attach = (figures: Countable, owner: object): void => {
     if (meter !== undefined) reporter.attach(figures, owner);
   };
   makeAttachable(adapter, { hooks, attach, tracing: tracer === undefined ? undefined : tracingWith(tracer) });

@@ -16,7 +16,7 @@ type Labels = Readonly<Record<string, string | number>>;
 interface Scrape {
   readonly name: string;
   readonly help: string;
-  readonly type: "counter" | "histogram";
+  readonly type: "counter" | "gauge" | "histogram";
   readonly aggregator: "sum";
   readonly values: Sample[];
 }
@@ -30,7 +30,7 @@ abstract class RegistryMetric {
   readonly help: string;
   readonly labelNames: readonly string[];
   readonly aggregator = "sum";
-  abstract readonly type: "counter" | "histogram";
+  abstract readonly type: "counter" | "gauge" | "histogram";
 
   constructor(prefix: string, metric: Metric) {
     this.name = prefix + metric.prometheus;
@@ -94,6 +94,37 @@ export class CounterMetric extends RegistryMetric {
     }
     return samples;
   }
+}
+
+/** A number that goes up and down. */
+export interface Level {
+  readonly tags: Tags;
+  readonly value: number;
+}
+
+/** A gauge whose numbers stand elsewhere. */
+export class GaugeMetric extends RegistryMetric {
+  readonly type = "gauge";
+  readonly #levels: () => readonly Level[];
+
+  /** @param levels - This gauge's numbers, as of now. */
+  constructor(prefix: string, metric: Metric, levels: () => readonly Level[]) {
+    super(prefix, metric);
+    this.#levels = levels;
+  }
+
+  /** The numbers as JSON. */
+  get(): Scrape {
+    return this.scrape(this.#levels().map(({ tags, value }) => ({ value, labels: tags })));
+  }
+
+  /** The numbers as a registry renders them fastest. */
+  getForPromString(): Scrape {
+    return this.scrape(this.#levels().map(({ tags, value }) => ({ value, labels: NO_LABELS, sharedLabels: tags })));
+  }
+
+  /** They are what they are. */
+  reset(): void {}
 }
 
 interface Series {

@@ -1,12 +1,21 @@
-import type { Figures } from "../figures";
+import type { Countable, GaugeName } from "../figures";
 import type { DialCacheMetricsAdapter } from "../metrics";
 import { makeAttachable } from "../observers";
 import { invalid, optionNames, type Place, readOptions, refuse, withMethods } from "../option-reader";
 import type { CountingHook } from "../tally";
-import { COUNTED, COUNTING_HOOKS, OBSERVED, OBSERVING_HOOKS, type ObservingHook } from "./catalogue";
+import {
+  COUNTED,
+  COUNTING_HOOKS,
+  GAUGE_NAMES,
+  GAUGES,
+  OBSERVED,
+  OBSERVING_HOOKS,
+  type ObservingHook,
+  tagsOf,
+} from "./catalogue";
 import { hooksOf } from "./hooks";
 import { Ledger, type Total } from "./ledger";
-import { CounterMetric, HistogramMetric } from "./prometheus-metrics";
+import { CounterMetric, GaugeMetric, HistogramMetric, type Level } from "./prometheus-metrics";
 
 /** What is needed of prom-client's `Registry`. */
 export interface PrometheusRegistry {
@@ -58,6 +67,7 @@ class PrometheusSet {
   readonly #ledger = new Ledger();
   readonly #counters: Readonly<Record<CountingHook, CounterMetric>>;
   readonly #histograms: Readonly<Record<ObservingHook, HistogramMetric>>;
+  readonly #gauges: Readonly<Record<GaugeName, GaugeMetric>>;
   readonly #hooks = hooksOf({
     count: (hook, labels) => this.#ledger.add(hook, labels),
     observe: (hook, labels, value) => this.#histograms[hook].observe(labels, value),
@@ -71,6 +81,9 @@ class PrometheusSet {
     });
     this.#histograms = each(OBSERVING_HOOKS, (hook) => {
       return new HistogramMetric(prefix, OBSERVED[hook], () => addsNoLabels(registry));
+    });
+    this.#gauges = each(GAUGE_NAMES, (gauge) => {
+      return new GaugeMetric(prefix, GAUGES[gauge], () => this.#levels(gauge));
     });
     for (const metric of this.#metrics) Object.defineProperty(metric, HOOKS, { value: this.#hooks });
   }
@@ -98,12 +111,22 @@ class PrometheusSet {
 
   adapter(): DialCacheMetricsAdapter {
     const hooks = this.#hooks;
-    const attach = (figures: Figures, owner: object): void => this.#ledger.attach(figures, owner);
+    const attach = (figures: Countable, owner: object): void => this.#ledger.attach(figures, owner);
     return makeAttachable({ ...hooks }, { hooks, attach });
   }
 
-  get #metrics(): (CounterMetric | HistogramMetric)[] {
-    return [...Object.values(this.#counters), ...Object.values(this.#histograms)];
+  get #metrics(): (CounterMetric | GaugeMetric | HistogramMetric)[] {
+    return [...Object.values(this.#counters), ...Object.values(this.#histograms), ...Object.values(this.#gauges)];
+  }
+
+  #levels(gauge: GaugeName): Level[] {
+    const levels = new Map<string, Level>();
+    this.#ledger.gauges((reading) => {
+      if (reading.gauge !== gauge) return;
+      const tags = tagsOf(GAUGES[gauge], reading.labels);
+      levels.set(JSON.stringify(tags), { tags, value: reading.value });
+    });
+    return [...levels.values()];
   }
 
   /** A registry asks each counter in turn, at once: they all answer from one reading. */
