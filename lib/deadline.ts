@@ -1,3 +1,4 @@
+import { onAbort } from "./abort-listeners";
 import { Alarm } from "./alarm";
 import { type Clock, installedClock } from "./clock";
 import { DeadlineExceededError } from "./errors";
@@ -115,9 +116,10 @@ export class Deadline {
       const aborted = (): void => {
         if (this.#pending.has(step)) step.reject((callers as AbortSignal).reason);
       };
+      const unlisten = callers === undefined ? undefined : onAbort(callers, aborted);
       const end = (): void => {
         this.#end(step);
-        callers?.removeEventListener("abort", aborted);
+        unlisten?.();
       };
       /** Whether the step is still waited for and in time. */
       const settles = (): boolean => {
@@ -127,7 +129,6 @@ export class Deadline {
         return true;
       };
       this.#begin(step);
-      callers?.addEventListener("abort", aborted, { once: true });
       let result: Awaitable<T>;
       try {
         result = fn(own?.signal ?? this.signal);

@@ -1,3 +1,4 @@
+import { onAbort } from "./abort-listeners";
 import { Deadline } from "./deadline";
 import { BreakerOpenError, DeadlineExceededError, HedgeLostError, SourceAttemptsError } from "./errors";
 import {
@@ -158,16 +159,11 @@ export class SourceOperation {
 
   #listen(signal: AbortSignal | undefined): void {
     if (signal === undefined) return;
-    const aborted = (): void => {
+    this.#unlisten = onAbort(signal, () => {
       this.#abortReason = signal.reason;
       // In the context of whoever aborts: the steps are done in a continuation of the call.
-      this.#core.tell(() => this.#core.steps.abort(this.#slot));
-    };
-    signal.addEventListener("abort", aborted, { once: true });
-    this.#unlisten = () => {
-      this.#unlisten = undefined;
-      signal.removeEventListener("abort", aborted);
-    };
+      if (!this.#settled) this.#core.tell(() => this.#core.steps.abort(this.#slot));
+    });
   }
 
   /** Continues here once somebody else has brought about steps of this call. */
