@@ -16,6 +16,8 @@ export interface DatadogDogStatsDClient {
   increment(name: string, value: number, tags?: Record<string, string>): unknown;
   histogram(name: string, value: number, tags?: Record<string, string>): unknown;
   distribution(name: string, value: number, tags?: Record<string, string>): unknown;
+  /** Without it, what goes up and down is not sent. */
+  gauge?(name: string, value: number, tags?: Record<string, string>): unknown;
 }
 
 /** Options of {@link createDatadogDialCacheMetrics}. */

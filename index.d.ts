@@ -25,6 +25,34 @@ export declare class BufferSerializer implements Serializer<PlainBuffer> {
   load(payload: string | Buffer): PlainBuffer;
 }
 
+/**
+ * One time limit for several steps together, so that their limits do not add up.
+ *
+ * It counts from when it was made, on a monotonic clock. An idle one does not keep the process alive, a pending step does.
+ */
+export declare class Deadline {
+  #private;
+  private constructor();
+  /**
+   * A deadline `ms` milliseconds from now: a whole number from 1 to 2,147,483,647.
+   * @throws TypeError or RangeError for anything else.
+   */
+  static after(ms: number): Deadline;
+  /** Aborts when the time is up, whether or not anyone holds the deadline. Its `reason` is a {@link DeadlineExceededError}. */
+  get signal(): AbortSignal;
+  /** What is left, in milliseconds; 0 when the time is up. */
+  remainingMs(): number;
+  /**
+   * Runs `fn`, and waits for it no longer than the deadline. What it does afterwards is ignored.
+   * @param step - Names it in errors.
+   * @param fn - Gets a signal that aborts when nobody waits any more. Is not called when the time is up already.
+   * @returns What `fn` does; or rejects with a {@link DeadlineExceededError}, also when `fn` settled too late and no timer
+   * had fired yet, or with the `reason` of `options.signal`.
+   * @throws TypeError naming a bad argument (as a rejection).
+   */
+  run<T>(step: string, fn: (signal: AbortSignal) => Awaitable<T>, options?: DeadlineRunOptions): Promise<T>;
+}
+
 /** An operation's time was up: of a {@link Deadline}'s step, or of a source's call. Rejects the step or the call. */
 export declare class DeadlineExceededError extends DialCacheError {
   /** What the operation was given, in milliseconds: for all of its steps together. */
@@ -404,6 +432,16 @@ export declare const CacheLayer: Readonly<{
 }>;
 
 /**
+ * A source over the global `fetch`. The first attempt to get headers wins, and its Response is what a call gets, whose body
+ * is then the caller's: neither the timeout nor the signal of the call bounds its reading. Losers' connections are closed.
+ *
+ * An answer with one of `failOnStatuses` is a transient failure, with a {@link HttpStatusError}; its body is not read.
+ * Other answers are results, whatever their status.
+ * @throws TypeError or RangeError naming a bad option; never a URL.
+ */
+export declare function httpSource<Args extends any[] = []>(options: HttpSourceOptions<Args>): Source<Args, Response>;
+
+/**
  * Encoded `namespace:keyType:id` of a tracked entity, without the braces of its hash tag.
  * @throws DialCacheKeyError for ill-formed text and for braces.
  */
@@ -417,6 +455,33 @@ export declare function normalizeArgs(args: KeyArgs): [name: string, value: stri
 
 /** `value` as a Redis Cluster hash tag: keys that share it share a slot. @throws DialCacheKeyError for braces in it. */
 export declare function redisClusterHashTag(value: string): string;
+
+/**
+ * Makes a function of one or several, the endpoints: a call of it is answered by the first usable result. The order of
+ * the endpoints is preference. Every policy is off until it is named; those that may call more than once (`hedge`,
+ * `failover`, `retry`) need `idempotent: true`.
+ * @throws TypeError or RangeError naming a bad option.
+ */
+export declare function source<Args extends any[], T>(
+  functions: SourceFunction<Args, T> | readonly SourceFunction<Args, T>[],
+  options: SourceOptions,
+): Source<Args, T>;
+
+/** An attempt brought the result. */
+export interface AttemptWon {
+  /** Name of the source. */
+  readonly source: string;
+  /** Number of the attempt, from 1. */
+  readonly attempt: number;
+  /** Why it had been started. */
+  readonly kind: AttemptKind;
+  /** Its endpoint's place, from 0. */
+  readonly endpoint: number;
+  /** How long the race lasted, in milliseconds: from the start of its last runner; 0 without a race. */
+  readonly marginMs: number;
+  /** How many attempts were still running. */
+  readonly losers: number;
+}
 
 /** Labels of most events. All values are bounded: no key, id, value, message or duration is ever among them. */
 export interface CacheMetricLabels {
@@ -466,6 +531,12 @@ export interface CompressionMetricLabels extends CacheMetricLabels {
 export interface CompressionOperationMetricLabels extends CacheMetricLabels {
   /** Which way. */
   readonly operation: "compress" | "decompress";
+}
+
+/** Options of {@link Deadline.run}. */
+export interface DeadlineRunOptions {
+  /** The caller's own: when it aborts, the step is rejected with its `reason`, which is no timeout. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Options of `new DialCache()`. */
@@ -566,6 +637,10 @@ export interface DialCacheMetricsAdapter {
   observeStoredSize?(labels: CacheMetricLabels, bytes: number): void;
   /** Stored size divided by serialized size, of payloads that are stored compressed. */
   observeCompressionRatio?(labels: CacheMetricLabels, ratio: number): void;
+  /** Something happened to a hedge of a source. */
+  hedge?(labels: HedgeMetricLabels): void;
+  /** An attempt of a source ended. */
+  sourceAttempt?(labels: SourceAttemptMetricLabels): void;
 }
 
 /**
@@ -616,6 +691,8 @@ export interface DialCacheStats {
     /** The most at once. */
     readonly maxInFlight: number;
   };
+  /** Sources that stand in place of functions, by name; of two that have one name, the one that came last. */
+  readonly sources: Readonly<Record<string, SourceStats>>;
   /** Figures of the native Redis client, owned or given; null without one. */
   readonly client: RedisClientStats | null;
 }
@@ -632,6 +709,134 @@ export interface ErrorMetricLabels extends CacheMetricLabels {
   readonly error: MetricErrorKind;
   /** True when the source failed, false when the cache did. */
   readonly inFallback: boolean;
+}
+
+/** What one call of a source may differ in: before the source's options, which are before the priority's presets. */
+export interface ExecuteOptions {
+  /** Presets for what neither this call nor the source names. */
+  readonly priority?: SourcePriority | undefined;
+  /** The caller's own: when it aborts, so do all attempts, and the call is rejected with its `reason`. */
+  readonly signal?: AbortSignal | undefined;
+  /** How long the call may take with all its attempts, in milliseconds. */
+  readonly timeoutMs?: number | undefined;
+  /** Bounds the call, beside its own timeout. */
+  readonly deadline?: Deadline | undefined;
+  /** False turns it off for this call. */
+  readonly hedge?: HedgeOverride | false | undefined;
+  /** False turns it off for this call. */
+  readonly failover?: FailoverOptions | false | undefined;
+  /** False turns it off for this call. */
+  readonly retry?: RetryOptions | false | undefined;
+}
+
+/** Another endpoint when an attempt failed for a transient reason. Needs `idempotent: true`. */
+export interface FailoverOptions {
+  /** Default `sequential`. */
+  readonly policy?: FailoverPolicy | undefined;
+  /**
+   * HTTP statuses that are transient failures: of an `httpSource()`'s answer, or in an error's `status`, `statusCode` or
+   * `response`. Default 500, 502, 503, 504, 522 and 524.
+   */
+  readonly failOnStatuses?: readonly number[] | undefined;
+  /** Whether endpoints with an open breaker are left out. Default true. */
+  readonly respectCircuitBreaker?: boolean | undefined;
+}
+
+/** A failover was started. */
+export interface FailoverStarted {
+  /** Name of the source. */
+  readonly source: string;
+  /** Number of the new attempt, from 1. */
+  readonly attempt: number;
+  /** Place of the endpoint that failed, from 0. */
+  readonly from: number;
+  /** Its endpoint's place, from 0. */
+  readonly endpoint: number;
+}
+
+/** How many hedges calls earn. In every interval there are at most `burst + ratio * primaries`. */
+export interface HedgeBudgetOptions {
+  /** Hedges for each primary attempt: above 0, at most 0.15. Default 0.10. */
+  readonly ratio?: number | undefined;
+  /** How many can be saved up, and are at the start: a whole number of at least 1. Default 10. */
+  readonly burst?: number | undefined;
+}
+
+/** Labels of what happened to a hedge of a source. */
+export interface HedgeMetricLabels {
+  /** Name of the source. */
+  readonly source: string;
+  /** What happened. */
+  readonly event: HedgeEvent;
+}
+
+/** One more attempt when an answer is late. Needs `idempotent: true`. */
+export interface HedgeOptions extends HedgeOverride {
+  /** Part of the calls that `"auto"` takes to be on time: below 1. Default, and the least it can be: `1 - budget.ratio`. */
+  readonly quantile?: number | undefined;
+  /** How far back `"auto"` looks, in milliseconds. Default 60,000. */
+  readonly windowMs?: number | undefined;
+  /** How many calls `"auto"` must have seen in the window. Default 100. */
+  readonly minSamples?: number | undefined;
+  /** The least that `"auto"` waits, in milliseconds. Default 1. */
+  readonly minDelayMs?: number | undefined;
+  /** How many hedges calls earn. */
+  readonly budget?: HedgeBudgetOptions | undefined;
+  /** Asked when a hedge is due: true lets it start; anything else denies it, as does a throw. Default: none. */
+  readonly gate?: (() => boolean) | undefined;
+  /** No hedge starts while 80 % of so many attempts, hedges not counted, are under way. Default: no limit. */
+  readonly maxInFlight?: number | undefined;
+}
+
+/** What one call may say about hedging; the rest belongs to the source. */
+export interface HedgeOverride {
+  /**
+   * How long an attempt may be late before another one is started beside it, in milliseconds: above 0 and below the
+   * timeout. `"auto"` is the latency's `quantile`. Default: the priority's; without one `"auto"`.
+   */
+  readonly delayMs?: number | "auto" | undefined;
+  /** What `"auto"` waits while it knows too little, in milliseconds. Default: the priority's delay; without one 200. */
+  readonly initialDelayMs?: number | undefined;
+  /** How many hedges a call may have. Default 1. */
+  readonly maxHedges?: number | undefined;
+  /** Whether the attempts that lost are aborted. Default true. */
+  readonly cancelLoser?: boolean | undefined;
+}
+
+/** A hedge was started. */
+export interface HedgeStarted {
+  /** Name of the source. */
+  readonly source: string;
+  /** Number of the new attempt, from 1. */
+  readonly attempt: number;
+  /** Its endpoint's place, from 0. */
+  readonly endpoint: number;
+  /** Milliseconds since the call began. */
+  readonly afterMs: number;
+}
+
+/** Options of `httpSource()`. */
+export interface HttpSourceOptions<Args extends any[]> extends SourcePolicies {
+  /** Where the service can be reached, in order of preference: `http:` or `https:` URLs, with a path or without one. */
+  readonly endpoints: readonly (string | URL)[];
+  /** Default `GET`. GET and HEAD are idempotent; others are when `idempotent` says so. */
+  readonly method?: string | undefined;
+  /** Is put after an endpoint's URL, with its query: the same for each call, or made of its arguments. Default: nothing. */
+  readonly path?: string | ((...args: Args) => string) | undefined;
+  /** The same for each call, or made of its arguments, anew for each attempt. Default: none. */
+  readonly headers?: HttpHeaders | ((...args: Args) => Awaitable<HttpHeaders>) | undefined;
+  /**
+   * The same for each call, or made of its arguments, anew for each attempt. A stream can be sent once: only the function
+   * may answer one, and only when the source is not `idempotent`. Default: none.
+   */
+  readonly body?: HttpBody | ((...args: Args) => Awaitable<HttpBody | null | undefined>) | undefined;
+  /**
+   * Called with each attempt's request before it is sent, for what is bound to time or place, such as a signature. May
+   * change its headers, or answer another request.
+   */
+  readonly beforeSend?: ((request: Request, ctx: SourceContext) => Awaitable<Request | undefined | void>) | undefined;
+  /** Same as `failover.failOnStatuses`, which is before it. */
+  readonly failOnStatuses?: readonly number[] | undefined;
 }
 
 /** Labels of an invalidation. */
@@ -866,6 +1071,33 @@ export interface RedisWriteRequest {
   readonly value: RedisCachePayload;
 }
 
+/** One more attempt, after a while, when an attempt failed for a transient reason. Needs `idempotent: true`. */
+export interface RetryOptions {
+  /** How many attempts a call may have, hedges and failovers included. Default: the priority's; without one 3. */
+  readonly maxAttempts?: number | undefined;
+  /** Upper bound of the first wait, in milliseconds: it is drawn from 0 to there, and doubles each time. Default 50. */
+  readonly baseDelayMs?: number | undefined;
+  /** Upper bound of every wait, in milliseconds. Default 1,000. */
+  readonly maxDelayMs?: number | undefined;
+  /**
+   * Whether another attempt may not meet this error. Replaces the default: connection errors and `failOnStatuses`. One
+   * that throws, or answers anything but true, makes the error fatal.
+   */
+  readonly isTransient?: ((error: unknown) => boolean) | undefined;
+}
+
+/** A retry was started. */
+export interface RetryStarted {
+  /** Name of the source. */
+  readonly source: string;
+  /** Number of the new attempt, from 1. */
+  readonly attempt: number;
+  /** Its endpoint's place, from 0. */
+  readonly endpoint: number;
+  /** How long it waited, in milliseconds. */
+  readonly backoffMs: number;
+}
+
 /** Labels of a serializer's work. */
 export interface SerializationMetricLabels extends CacheMetricLabels {
   /** Which of its methods. */
@@ -908,6 +1140,117 @@ export interface ShadowValidationMetricLabels {
   readonly keyType: string;
   /** How it ended. */
   readonly outcome: ShadowValidationOutcome;
+}
+
+/**
+ * A function made of several, with policies. It stands wherever a plain function may, in `cached()` and `getOrLoad()` too,
+ * and is one itself: a call is `execute()` without options.
+ */
+export interface Source<Args extends any[], T> {
+  (...args: Args): Promise<T>;
+  /** Name it was given. */
+  readonly name: string;
+  /**
+   * Calls it.
+   * @returns The first usable result. Rejects with the attempt's own error when there was one attempt or the error is
+   * fatal; {@link SourceAttemptsError} when several failed; {@link DeadlineExceededError}; {@link BreakerOpenError}; or the
+   * `reason` of `options.signal`.
+   * @throws TypeError or RangeError naming a bad option (as a rejection).
+   */
+  execute(options: ExecuteOptions, ...args: Args): Promise<T>;
+  /** What was counted since it was made. */
+  stats(): SourceStats;
+}
+
+/** Labels of an attempt of a source that ended. */
+export interface SourceAttemptMetricLabels {
+  /** Name of the source. */
+  readonly source: string;
+  /** Why it had been started. */
+  readonly kind: AttemptKind;
+  /** How it ended. */
+  readonly outcome: AttemptOutcome;
+}
+
+/** What an attempt is given beside the arguments of its call. */
+export interface SourceContext {
+  /** Aborts when the attempt is not wanted any more: its `reason` says why. To be handed to whatever does the work. */
+  readonly signal: AbortSignal;
+  /** Number of the attempt in its call, from 1. */
+  readonly attempt: number;
+  /** Why it was started. */
+  readonly kind: AttemptKind;
+  /** Place of the endpoint in the list of the source, from 0. */
+  readonly endpoint: number;
+  /** The whole operation's, all attempts together; undefined when nothing bounds it. */
+  readonly deadline: Deadline | undefined;
+}
+
+/** Told what a source does, in the call's own async context. A listener that throws or rejects is ignored. */
+export interface SourceEvents {
+  /** Told when a hedge is started. */
+  readonly onHedge?: ((event: HedgeStarted) => void) | undefined;
+  /** Told when a failover is started. */
+  readonly onFailover?: ((event: FailoverStarted) => void) | undefined;
+  /** Told when a retry is started. */
+  readonly onRetry?: ((event: RetryStarted) => void) | undefined;
+  /** Told when an attempt brought the result. */
+  readonly onWinner?: ((event: AttemptWon) => void) | undefined;
+}
+
+/** Policies of a source. Each is off until it is named. */
+export interface SourcePolicies extends SourceEvents {
+  /** Stable name, for errors, figures and labels. */
+  readonly name: string;
+  /** Whether a call may be made twice without harm. Default false. */
+  readonly idempotent?: boolean | undefined;
+  /**
+   * How long a call may take with all its attempts, in milliseconds: a whole number from 1 to 2,147,483,647. Default: the
+   * priority's; without one there is no limit.
+   */
+  readonly timeoutMs?: number | undefined;
+  /** Default: none, and none of its presets. */
+  readonly priority?: SourcePriority | undefined;
+  /** Default: off. */
+  readonly hedge?: HedgeOptions | false | undefined;
+  /** Default: off. */
+  readonly failover?: FailoverOptions | false | undefined;
+  /** Default: off. */
+  readonly retry?: RetryOptions | false | undefined;
+  /** Default: off. */
+  readonly breaker?: BreakerOptions | false | undefined;
+  /** Receives the source's counts, for sources that are used without a cache. Default: none. */
+  readonly metrics?: DialCacheMetricsAdapter | undefined;
+}
+
+/** What `stats()` of a source returns: a detached snapshot. */
+export interface SourceStats {
+  /** Hedges by what happened to them. */
+  readonly hedges: Readonly<Record<HedgeEvent, number>>;
+  /** Attempts that ended, by what had started them and how they ended. */
+  readonly attempts: Readonly<Record<AttemptKind, Readonly<Record<AttemptOutcome, number>>>>;
+  /** Attempts started, by why. `primary` is the number of calls that reached an endpoint. */
+  readonly started: Readonly<Record<AttemptKind, number>>;
+  /** Hedges for each call. */
+  readonly hedgeAttemptRate: number;
+  /** Calls that a hedge answered, of all calls. */
+  readonly hedgeWinRate: number;
+  /** Hedges that won, of all hedges. */
+  readonly hedgeRaceWinRatio: number;
+  /** Attempts beyond the first of each call, for each call: what the policies cost the origin. */
+  readonly originOverhead: number;
+  /** What a call without options waits before it hedges, in milliseconds; null without `hedge`. */
+  readonly hedgeDelayMs: number | null;
+  /** Hedges that could start now; null without `hedge`. */
+  readonly hedgeTokens: number | null;
+  /** By endpoint; empty without `breaker`. */
+  readonly breakers: readonly BreakerState[];
+  /** Calls under way, those included that are answered while a loser runs on. */
+  readonly pending: number;
+  /** Running attempts, without hedges. */
+  readonly inFlight: number;
+  /** Timers that are set. */
+  readonly timers: number;
 }
 
 /** What was counted of one use case since its instance was made. */
@@ -984,8 +1327,23 @@ export interface UseCaseStats {
 /** Any function. */
 export type AnyFunction = (...args: never[]) => unknown;
 
+/** Why an attempt was started. */
+export type AttemptKind = "primary" | "hedge" | "failover" | "retry";
+
+/** How an attempt ended: `timeout` at the operation's deadline, `cancelled` because it was not wanted any more. */
+export type AttemptOutcome = "ok" | "error" | "timeout" | "cancelled";
+
 /** A value, or a promise of it. */
 export type Awaitable<T> = T | PromiseLike<T>;
+
+/**
+ * A breaker for each endpoint: it opens when half of at least 20 calls in 10 s have failed, for 5 s, doubling up to 60 s
+ * while its one probe fails. It has no options.
+ */
+export type BreakerOptions = Readonly<Record<string, never>>;
+
+/** What an endpoint's breaker does: let everything through, nothing, or one probe. */
+export type BreakerState = "closed" | "open" | "half_open";
 
 /** Policy of one key, laid over `defaultConfig` leaf by leaf; null lays nothing over it. */
 export type CacheConfigProvider = (key: DialCacheKey) => Awaitable<DialCacheKeyConfig | null>;
@@ -1040,12 +1398,32 @@ export type DisabledReason =
   | "ramped_down"
   | "config_error";
 
+/** Which of the other endpoints comes next: in their order, in turn, or any. */
+export type FailoverPolicy = "sequential" | "round-robin" | "random";
+
 /** Options of `getOrLoad()`. */
 export type GetOrLoadOptions<V> = UseCaseOptions & {
   /** Id and further dimensions: everything that can change the result. */
   readonly key: CacheKeySpec;
 } & SerializerOption<V> &
   ShadowOptions<V>;
+
+/** What happened to a hedge. */
+export type HedgeEvent =
+  | "started"
+  | "won"
+  | "lost"
+  | "failed"
+  | "denied_budget"
+  | "denied_gate"
+  | "denied_breaker"
+  | "denied_deadline";
+
+/** What `fetch` takes as a body. */
+export type HttpBody = NonNullable<RequestInit["body"]>;
+
+/** What `fetch` takes as headers. */
+export type HttpHeaders = NonNullable<RequestInit["headers"]>;
 
 /** Further dimensions of a key, by name; an `undefined` one is left out. */
 export type KeyArgs = Readonly<Record<string, KeyScalar>>;
@@ -1127,6 +1505,15 @@ export type ShadowValidationOutcome =
   | "timeout"
   | "dropped";
 
+/** One endpoint of a source. */
+export type SourceFunction<Args extends any[], T> = (ctx: SourceContext, ...args: Args) => Awaitable<T>;
+
+/** Options of `source()`. */
+export type SourceOptions = SourcePolicies;
+
+/** How urgent a call is: presets for what neither the call nor its source names. It turns no policy on. */
+export type SourcePriority = "high" | "normal" | "low";
+
 interface JsonArray<Element> extends ReadonlyArray<JsonForm<Element>> {}
 
 interface RedisConfigBase {
@@ -1165,6 +1552,11 @@ interface UseCaseOptions {
    * deadline off.
    */
   readonly fallbackTimeoutMs?: number | null | undefined;
+  /**
+   * Priority of the calls when a source stands in place of the function: before the source's own. Fixed here, because a
+   * follower can neither raise nor lower the priority of the call it shares. Default: the source's.
+   */
+  readonly priority?: SourcePriority | undefined;
   /** Starts the source beside a Redis read that is late, and takes what is usable first. Default: never. */
   readonly readHedge?: ReadHedgeOptions | undefined;
 }

@@ -47,6 +47,16 @@ export interface OpenTelemetryMeter {
   ): {
     record(value: number, attributes: Record<string, string>): unknown;
   };
+  /** Without it, what goes up and down is not recorded. */
+  createObservableGauge?(
+    name: string,
+    options: {
+      description: string;
+      unit: string;
+    },
+  ): {
+    addCallback(callback: (result: OpenTelemetryResult) => void): unknown;
+  };
 }
 
 /** Options of {@link createOpenTelemetryDialCacheMetrics}: at least one of the two. */
@@ -55,6 +65,11 @@ export interface OpenTelemetryMetricsOptions {
   readonly meter?: OpenTelemetryMeter | undefined;
   /** Gets the spans. Default: none are made. */
   readonly tracer?: OpenTelemetryTracer | undefined;
+}
+
+/** What is needed of OpenTelemetry's `ObservableResult`. */
+export interface OpenTelemetryResult {
+  observe(value: number, attributes: Record<string, string>): unknown;
 }
 
 /** What is needed of OpenTelemetry's `Span`. */

@@ -2,10 +2,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, it } from "vitest";
 import { DialCacheKeyConfig } from "../../lib/config";
 import { DialCache } from "../../lib/dialcache";
-import { FallbackTimeoutError, SourceAttemptsError } from "../../lib/errors";
+import { FallbackTimeoutError, HedgeLostError, SourceAttemptsError } from "../../lib/errors";
 import { source } from "../../lib/source";
 import type { SourceContext, SourceOptions } from "../../lib/source-types";
 import type { CachedOptions } from "../../lib/types";
+import { ScriptedClient } from "../support/clients";
 import { connectionError, rejection, soon, stage, state, useManualClock } from "../support/sources";
 import { failOnUnhandled } from "../support/unhandled";
 
@@ -139,6 +140,32 @@ describe("a source in place of a function in cached()", () => {
     attempts[1]?.resolve("Ada");
     await Promise.all([leader, follower]);
     expect(seen).toEqual(["leader", "leader"]);
+  });
+});
+
+describe("a source beside a Redis read that is late", () => {
+  it("is aborted with HedgeLostError, all its attempts, when the read wins after all", async () => {
+    const clock = installed();
+    const client = new ScriptedClient();
+    const { fns, attempts } = stage(2);
+    const users = source(fns, { name: "users", idempotent: true, hedge: { delayMs: 5 } });
+    const cache = new DialCache({ namespace: "sources", logger: null, redis: { client, readTimeoutMs: 50 } });
+    const getUser = cache.cached(users as unknown as (id: string) => Promise<string>, {
+      keyType: "user_id",
+      useCase: "GetUser",
+      cacheKey: (id: string) => id,
+      defaultConfig: new DialCacheKeyConfig({ ttlSec: { remote: 60 } }),
+      readHedge: { delayMs: 20 },
+    });
+    const call = cache.enable(() => getUser("1"));
+    const read = await client.readAt(0);
+    await clock.advance(25);
+    expect(attempts).toHaveLength(2);
+    read.resolve('"redis"');
+    expect(await call).toBe("redis");
+    await soon();
+    for (const { ctx } of attempts) expect(ctx.signal.reason).toBeInstanceOf(HedgeLostError);
+    expect(users.stats()).toMatchObject({ pending: 0, timers: 0, inFlight: 0 });
   });
 });
 
