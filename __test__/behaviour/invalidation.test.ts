@@ -177,6 +177,40 @@ describe("invalidateRemote(), native client", () => {
     expect(metrics.count("invalidation", {})).toBe(0);
   });
 
+  it("works for an ACL user with the commands and keys that the README names, and no others", async () => {
+    const commands = "get mget set evalsha eval time getrange setrange unlink pttl pexpire".split(" ");
+    const rules = ["on", ">secret", "~{acl:*", "~acl:*", "-@all", ...commands.map((command) => `+${command}`)];
+    await server.command("ACL", "SETUSER", "narrow", "reset", ...rules);
+    const client = new RedisClient({ url: server.url, username: "narrow", password: "secret" });
+    await client.ready({ timeoutMs: 10_000 });
+    const log = recordLogger();
+    const cache = new DialCache({ namespace: "acl", redis: { client, readTimeoutMs: 5_000 }, logger: log.logger });
+    onTestFinished(async () => {
+      await cache.close();
+      client.close();
+    });
+    let version = 0;
+    const load = (useCase: string, trackForInvalidation: boolean) =>
+      cache.enable(() =>
+        cache.getOrLoad(() => version, {
+          keyType: "user_id",
+          useCase,
+          key: "1",
+          trackForInvalidation,
+          defaultConfig: new DialCacheKeyConfig({ ttlSec: { remote: 60 } }),
+        }),
+      );
+    expect([await load("Tracked", true), await load("Plain", false)]).toEqual([0, 0]);
+    expect(await cache.drain()).toBe(true);
+    version = 1;
+    expect([await load("Tracked", true), await load("Plain", false)]).toEqual([0, 0]);
+    await cache.invalidateRemote("user_id", "1", 1_000);
+    expect([await load("Tracked", true), await load("Plain", false)]).toEqual([1, 0]);
+    expect(await cache.drain()).toBe(true);
+    expect(cache.stats().useCases["Tracked" as string]?.writes).toMatchObject({ ok: 1, fenced: 1, failed: 0 });
+    expect(log.warnings).toEqual([]);
+  });
+
   it("needs a Redis layer", async () => {
     await expect(new DialCache().invalidateRemote("user_id", "1")).rejects.toBeInstanceOf(TypeError);
   });
