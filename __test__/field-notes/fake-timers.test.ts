@@ -67,6 +67,24 @@ describe("Fake timers, starting at 0, drive an instance", () => {
   });
 });
 
+describe("Fake timers that are no clock", () => {
+  it("do not hold up drain()", async () => {
+    const { DialCache, DialCacheKeyConfig } = await import("dialcache-native");
+    const client = new ScriptedClient();
+    client.autoRead = () => null;
+    const cache = new DialCache({ redis: { client, readTimeoutMs: 25_000 }, logger: null });
+    const load = cache.cached(async () => "source", {
+      keyType: "user_id",
+      useCase: "GetUser",
+      cacheKey: () => "1",
+      defaultConfig: DialCacheKeyConfig.enabled(60),
+    });
+    expect(await cache.enable(() => load())).toBe("source");
+    fake();
+    expect(await cache.drain({ timeoutMs: 20 })).toBe(false);
+  });
+});
+
 describe("Fake timers that were there before the package", () => {
   const rig = useRig({ client: "native client", time: "real time" });
 
