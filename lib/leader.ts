@@ -85,6 +85,8 @@ export class Leader implements Waiter {
   #readSpan: Span | undefined;
   #sourceSpan: Span | undefined;
   #sourceStarted = false;
+  /** The serializer is at work on what the read brought. */
+  #loading = false;
   /** The source was started beside the read. */
   #hedged = false;
   /** Tells a source that nobody needs its result. */
@@ -332,6 +334,7 @@ export class Leader implements Waiter {
     const failed = (error: unknown): void => {
       // A source that ran beside the read may have been faster than an asynchronous serializer.
       if (this.#answered) return;
+      this.#loading = false;
       done();
       this.#instance.tick();
       this.#instance.steps.loadFailed(this.#flight);
@@ -352,6 +355,7 @@ export class Leader implements Waiter {
       shadow?.start();
     };
     let value: unknown;
+    this.#loading = true;
     try {
       value = serializer.load(payload);
       if (isThenable(value)) {
@@ -472,9 +476,7 @@ export class Leader implements Waiter {
   /** Whether the source was faster than the read beside it. Then the flight goes on until the read is over. */
   #outruns(packed: number, value: unknown): boolean {
     const isReading = this.#instance.steps.reading(this.#flight) !== 0;
-    // Neither reading nor over without a reply that was seen: an asynchronous serializer is at it.
-    const isLoading = this.#reply === LOAD && (packed & WRITE) === 0;
-    if (isReading || isLoading) this.#useCase.recorder.readHedged("outrun");
+    if (isReading || this.#loading) this.#useCase.recorder.readHedged("outrun");
     if (isReading) this.#outrun = this.#writeBack(packed, value);
     return isReading;
   }

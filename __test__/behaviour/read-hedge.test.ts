@@ -316,6 +316,23 @@ describe("A hedged read, step by step", () => {
     await isOver();
   });
 
+  it("a source that is slower than a serializer that fails outruns nothing, also when the cache was closed meanwhile", async () => {
+    const gate = deferred<unknown>();
+    const serializer = { dump: JSON.stringify as (value: unknown) => string, load: () => gate.promise };
+    const { hedged, outcomes, cache, client } = scripted({ serializer });
+    const { result, read, run } = await hedged();
+    read.resolve('"redis"');
+    await turns(3);
+    gate.reject(new Error("load"));
+    await turns(3);
+    await cache.close();
+    run.resolve("source");
+    expect(await result).toBe("source");
+    expect(outcomes()).toEqual([]);
+    expect(useCaseStats(cache, "GetUser").readHedge.outruns).toBe(0);
+    expect(client.writes).toHaveLength(0);
+  });
+
   it("the cache is closed while both are pending: the source answers, nothing is written", async () => {
     const { hedged, cache, client } = scripted();
     const { result, run, read } = await hedged();
