@@ -133,13 +133,13 @@ function pathOf({ path }: Template, args: unknown[]): string {
 function inspector(name: string): Inspector {
   return {
     refusal: (value, endpoint, failOnStatuses) => {
-      const { status } = value as Response;
+      const { status } = Object(value) as Response;
       return failOnStatuses.has(status) ? new HttpStatusError(name, endpoint, status) : undefined;
     },
     discard: (value) => {
-      const { body } = value as Response;
+      const body = (Object(value) as Response).body ?? undefined;
       // Without this, its connection waits for a reader that never comes.
-      if (body !== null && !body.locked) ignoreOutcome(body.cancel());
+      if (body?.locked === false) ignoreOutcome(body.cancel());
     },
   };
 }

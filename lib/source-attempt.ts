@@ -4,6 +4,31 @@ import type { AttemptKind, SourceContext } from "./source-types";
 /** Kinds of attempts, in the engine's order. */
 export const ATTEMPT_KINDS: readonly AttemptKind[] = ["primary", "hedge", "failover", "retry"];
 
+/** What an attempt's function is given. Getters on a class: those of a literal would give each object a shape of its own. */
+export class AttemptContext implements SourceContext {
+  readonly attempt: number;
+  readonly kind: AttemptKind;
+  readonly endpoint: number;
+  readonly #attempt: Attempt;
+  readonly #operation: { readonly deadline: Deadline | undefined };
+
+  constructor(attempt: Attempt, operation: { readonly deadline: Deadline | undefined }) {
+    this.attempt = attempt.number;
+    this.kind = attempt.kind;
+    this.endpoint = attempt.endpoint;
+    this.#attempt = attempt;
+    this.#operation = operation;
+  }
+
+  get signal(): AbortSignal {
+    return this.#attempt.signal;
+  }
+
+  get deadline(): Deadline | undefined {
+    return this.#operation.deadline;
+  }
+}
+
 /** One attempt of a call. */
 export class Attempt {
   readonly number: number;
@@ -24,29 +49,13 @@ export class Attempt {
     this.endpoint = endpoint;
   }
 
-  /** What the function is given. */
-  context(deadline: () => Deadline | undefined): SourceContext {
-    const signal = (): AbortSignal => this.#signal();
-    return {
-      get signal() {
-        return signal();
-      },
-      attempt: this.number,
-      kind: this.kind,
-      endpoint: this.endpoint,
-      get deadline() {
-        return deadline();
-      },
-    };
-  }
-
   abort(reason: unknown): void {
     if (this.#aborted !== undefined) return;
     this.#aborted = { reason };
     this.#controller?.abort(reason);
   }
 
-  #signal(): AbortSignal {
+  get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.#aborted !== undefined) this.#controller.abort(this.#aborted.reason);

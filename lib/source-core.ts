@@ -1,7 +1,15 @@
 import { Alarm } from "./alarm";
 import { type Clock, installedClock } from "./clock";
 import type { DialCacheMetricsAdapter, GuardedMetrics } from "./metrics";
-import { ACTION_BITS, ACTION_TELL, NativeSource, type PoliciesConfig, type SourceSteps, sourceStepsOf } from "./native";
+import {
+  ACTION_BITS,
+  ACTION_START,
+  ACTION_TELL,
+  NativeSource,
+  type PoliciesConfig,
+  type SourceSteps,
+  sourceStepsOf,
+} from "./native";
 import { connectSource } from "./observers";
 import { invalid, type Place } from "./option-reader";
 import { SourceFigures } from "./source-figures";
@@ -101,7 +109,8 @@ export class SourceCore {
       const action = packed & ACTION;
       const event = action === ACTION_TELL && this.#listened ? this.native.event() : undefined;
       if (action === ACTION_TELL && event === undefined) continue;
-      this.#operations[slot()]?.take(action, packed >> ACTION_BITS, attempt(), endpoint(), event ?? undefined);
+      const at = action === ACTION_START ? endpoint() : 0;
+      this.#operations[slot()]?.take(action, packed >> ACTION_BITS, attempt(), at, event ?? undefined);
     }
     if (timerChanged() !== 0) this.#setAlarm();
     this.#alarm.reference(this.#unanswered > 0);

@@ -18,7 +18,7 @@ import {
   REJECT_TIMEOUT,
   type SourceEvent,
 } from "./native";
-import { ATTEMPT_KINDS, Attempt } from "./source-attempt";
+import { ATTEMPT_KINDS, Attempt, AttemptContext } from "./source-attempt";
 import type { SourceCore } from "./source-core";
 import { tellEvent } from "./source-events";
 import { DEFAULT_STATUSES, type ResolvedExecute } from "./source-options";
@@ -186,6 +186,10 @@ export class SourceOperation {
       if (tell !== undefined) this.#core.tell(tell);
       // A frame further out is doing the steps in their order already.
       if (outermost) this.#doSteps();
+    } catch (error) {
+      // A call that did not begin has bad options; anything else is a bug, and the caller must not be left waiting.
+      if (this.#slot < 0) throw error;
+      this.#reject(error);
     } finally {
       if (outermost) this.#attended = false;
     }
@@ -240,10 +244,7 @@ export class SourceOperation {
     const fn = this.#core.fns[attempt.endpoint] as (...args: unknown[]) => unknown;
     let result: unknown;
     try {
-      result = fn(
-        attempt.context(() => this.#deadlineOf()),
-        ...this.#input.args,
-      );
+      result = fn(new AttemptContext(attempt, this), ...this.#input.args);
     } catch (error) {
       this.#failed(attempt, error);
       return;
@@ -338,7 +339,7 @@ export class SourceOperation {
   }
 
   /** The operation's deadline as its attempts see it. */
-  #deadlineOf(): Deadline | undefined {
+  get deadline(): Deadline | undefined {
     this.#deadline ??= { of: this.#makeDeadline() };
     return this.#deadline.of;
   }

@@ -30,7 +30,7 @@ describe("a source without policies", () => {
       { name: "users" },
     );
     await users.execute({}, "1");
-    expect({ ...seen }).toEqual({
+    expect(seen).toMatchObject({
       signal: expect.any(AbortSignal),
       attempt: 1,
       kind: "primary",

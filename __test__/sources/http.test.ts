@@ -288,6 +288,16 @@ describe("a body that can be sent once", () => {
 });
 
 describe("the global fetch", () => {
+  it("may be one that answers anything", async () => {
+    const users = httpSource({ name: "users", endpoints: ["http://127.0.0.1:1"] });
+    for (const answer of [undefined, null, "text", { status: 200 }]) {
+      vi.spyOn(globalThis, "fetch").mockResolvedValue(answer as never);
+      expect(await users()).toBe(answer);
+    }
+    vi.spyOn(globalThis, "fetch").mockResolvedValue({ status: 503 } as never);
+    expect(await rejection(users())).toMatchObject({ status: 503 });
+  });
+
   it("is looked up at each attempt", async () => {
     const users = httpSource({ name: "users", endpoints: ["http://127.0.0.1:1"] });
     const response = new Response("patched");
