@@ -146,6 +146,16 @@ describe("hedge.delayMs", () => {
     expect(waited).toBeLessThanOrEqual(82);
   });
 
+  it('"auto" is before the delay of a priority, which is before nothing at all', async () => {
+    const clock = installed();
+    const rig = hedged({ delayMs: "auto", minSamples: 20 }, 2, { priority: "high" });
+    await warm(clock, rig, Array<number>(20).fill(10));
+    expect(rig.users.stats().hedgeDelayMs).toBeLessThan(20);
+    const preset = hedged({ minSamples: 20 }, 2, { priority: "high" });
+    await warm(clock, preset, Array<number>(20).fill(10));
+    expect(preset.users.stats().hedgeDelayMs).toBe(120);
+  });
+
   it("of the call is before that of the source", async () => {
     const clock = installed();
     const { users, attempts, log } = hedged({ delayMs: 50 });
