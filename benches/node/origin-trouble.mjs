@@ -83,7 +83,12 @@ async function round(users, origins, ms) {
   await troubled;
   await sleep(SETTLE_MS);
   const after = { ...(await figuresOf(origins)), ...users.stats() };
-  const cancelled = (stats) => Object.values(stats.attempts).reduce((sum, outcomes) => sum + outcomes.cancelled, 0);
+  const ended = (outcome) => {
+    const of = ({ attempts }) => Object.values(attempts).reduce((sum, outcomes) => sum + outcomes[outcome], 0);
+    return of(after) - of(before);
+  };
+  const settled = ended("ok") + ended("error");
+  const givenUp = ended("cancelled") + ended("timeout");
   const calls = latencies.length + failed;
   return {
     p50: quantile(latencies, 0.5),
@@ -91,7 +96,9 @@ async function round(users, origins, ms) {
     p999: quantile(latencies, 0.999),
     failed,
     extra: ((after.requests - before.requests) / calls - 1) * 100,
-    losers: cancelled(after) - cancelled(before),
+    givenUp,
+    unsent: settled + givenUp - (after.requests - before.requests),
+    crossed: after.answered - before.answered - settled,
     aborted: after.aborted - before.aborted,
     open: after.open,
     pending: after.pending + after.inFlight + after.timers,
@@ -116,7 +123,7 @@ await workload("three origins over HTTP, one in trouble in turn", async (report)
   const total = (name, what) => of(name, what).reduce((sum, value) => sum + value, 0);
   report.table(
     `${RATE} calls/s, ${SPELL_MS} ms of trouble every ${EVERY_MS} ms, ${ROUNDS} rounds: ms from when a call was due to its headers`,
-    ["", "p50", "p99", "p99.9", "extra requests %", "failed", "losers", "connections closed"],
+    ["", "p50", "p99", "p99.9", "extra requests %", "failed", "given up", "closed", "not sent yet", "answered"],
     names.map((name) => [
       name,
       figure(of(name, "p50")),
@@ -124,14 +131,17 @@ await workload("three origins over HTTP, one in trouble in turn", async (report)
       figure(of(name, "p999")),
       figure(of(name, "extra")),
       total(name, "failed"),
-      total(name, "losers"),
+      total(name, "givenUp"),
       total(name, "aborted"),
+      total(name, "unsent"),
+      total(name, "crossed"),
     ]),
   );
   const [alone, hedged] = names;
   report.note("Failovers are extra requests too: they are all of what failover alone costs.");
   report.note(
-    "A loser is not among the closed connections when its answer was on its way, or when its request had not been.",
+    "Attempts that were given up, by what their origin saw: the connection closed before the answer, no request because its connection was still " +
+      "being made, or an answer that crossed with the end.",
   );
   const median = (name, what) => figure(of(name, what)).median;
   report.budget(
