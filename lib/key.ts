@@ -235,7 +235,8 @@ function illFormed(what: string): DialCacheKeyError {
   return new DialCacheKeyError(`${what} of a key must be well-formed text: it has an unpaired surrogate`);
 }
 
-function refuseBraces(text: string, what: string): void {
+/** @throws DialCacheKeyError when `text` has a brace, which would end or begin a hash tag elsewhere. */
+export function refuseBraces(text: string, what: string): void {
   if (/[{}]/.test(text)) throw new DialCacheKeyError(`${what} of a tracked key must not contain { or }`);
 }
 

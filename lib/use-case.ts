@@ -3,7 +3,7 @@ import type { RequestScope } from "./context";
 import { DialCacheKeyError } from "./errors";
 import { ignoreOutcome } from "./guard";
 import type { Instance } from "./instance";
-import { DialCacheKey, type KeyArgs, type NormalizedKey, normalizeArgs, normalizeKeySpec } from "./key";
+import { DialCacheKey, type KeyArgs, type NormalizedKey, normalizeArgs, normalizeKeySpec, refuseBraces } from "./key";
 import { Leader } from "./leader";
 import type { MetricLayer } from "./metrics";
 import {
@@ -91,18 +91,20 @@ export class UseCase {
   call(scope: RequestScope, spec: unknown, call: Call): Promise<unknown> {
     const { provider } = this.instance;
     let key: NormalizedKey;
+    let dialCacheKey: DialCacheKey | undefined;
     let runtime: Leaves | undefined | Promise<Leaves | undefined>;
     try {
       if (!isWellFormed(this.#options.keyType)) throw new DialCacheKeyError("keyType must be well-formed text");
       key = normalizeKeySpec(spec);
+      if (this.tracked) refuseBraces(key.id, "id");
+      if (provider !== undefined) dialCacheKey = this.#dialCacheKey(key, spec);
     } catch (error) {
       // The promise of an asynchronous selector is no key, and nobody else looks at how it ends.
       ignoreOutcome(spec);
       return this.keyFailed(error, call);
     }
-    if (provider === undefined) return this.#cached(scope, key, undefined, call);
+    if (provider === undefined || dialCacheKey === undefined) return this.#cached(scope, key, undefined, call);
     try {
-      const dialCacheKey = this.#dialCacheKey(key, spec);
       runtime = provider(dialCacheKey);
     } catch (error) {
       return this.#configFailed(error, call);

@@ -87,6 +87,26 @@ describe.each(CLIENT_RIGS)("$client", (kind) => {
     },
   );
 
+  it.each([true, false])("an id with a brace in a tracked key: a key error, provider: %s", async (provided) => {
+    const cacheConfigProvider = vi.fn(() => null);
+    const world = await rig.world({ ...healthy, ...(provided ? { config: { cacheConfigProvider } } : {}) });
+    const source = vi.fn(async () => "source");
+    const load = world.cache.cached(source, {
+      keyType: "user_id",
+      useCase: "GetUser",
+      cacheKey: () => "a{b",
+      trackForInvalidation: true,
+      defaultConfig: new DialCacheKeyConfig({ ttlSec: { local: 60 }, requestLocal: true }),
+    });
+    expect(await world.cache.enable(async () => [await load(), await load()])).toEqual(["source", "source"]);
+    expect(source).toHaveBeenCalledTimes(2);
+    const keyError = { error: "key_construction", layer: "noop", inFallback: false };
+    expect(world.metrics.of("error").map(({ labels }) => labels)).toMatchObject([keyError, keyError]);
+    expect(world.metrics.count("disabled", {})).toBe(0);
+    expect(world.metrics.count("request", {})).toBe(0);
+    expect(cacheConfigProvider).not.toHaveBeenCalled();
+  });
+
   it.each(FAILS)("a provider that %s: the source runs uncached", async (_case, fail) => {
     const world = await rig.world({ ...healthy, config: { cacheConfigProvider: fail } });
     const source = vi.fn(async () => "source");
