@@ -105,8 +105,8 @@ export declare class DialCache {
    * arguments. To be called after the change at the source has been committed. Idempotent.
    * @param futureBufferMs - How long after now values are still refused, in milliseconds: a whole number from 0 to
    * 31,536,000,000. At least as long as a load that began before the change may take to write its value.
-   * @throws TypeError without Redis, DialCacheKeyError for an id that cannot be part of a tracked key, and whatever the
-   * Redis client rejects with.
+   * @throws TypeError without Redis, DialCacheClosedError after `close()`, DialCacheKeyError for a key type or id that
+   * cannot be part of a tracked key, and whatever the Redis client rejects with.
    */
   invalidateRemote(keyType: string, id: string | number | bigint, futureBufferMs?: number): Promise<void>;
   /** The flights of this instance that are not answered yet. */

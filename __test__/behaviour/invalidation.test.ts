@@ -211,7 +211,10 @@ describe("invalidateRemote(), native client", () => {
     expect(log.warnings).toEqual([]);
   });
 
-  it("needs a Redis layer", async () => {
+  it("needs a Redis layer that is not closed", async () => {
     await expect(new DialCache().invalidateRemote("user_id", "1")).rejects.toBeInstanceOf(TypeError);
+    const { cache } = await world();
+    await cache.close();
+    await expect(cache.invalidateRemote("user_id", "1")).rejects.toMatchObject({ code: "DIALCACHE_CLOSED" });
   });
 });
