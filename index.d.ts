@@ -661,6 +661,8 @@ export interface DialCacheRedisClient {
 export interface DialCacheStats {
   /** By name of the use case. */
   readonly useCases: Readonly<Record<string, UseCaseStats>>;
+  /** By key type. */
+  readonly invalidations: Readonly<Record<string, InvalidationStats>>;
   /** The process-local layer. */
   readonly local: {
     /** Entries of the process-local layer. */
@@ -847,6 +849,14 @@ export interface InvalidationMetricLabels {
   readonly keyType: string;
   /** Where. */
   readonly layer: CacheLayer;
+}
+
+/** What was counted of `invalidateRemote()` for one key type. */
+export interface InvalidationStats {
+  /** Invalidations asked of Redis. */
+  readonly calls: number;
+  /** Those that failed. */
+  readonly failed: number;
 }
 
 /** How late the replies came that missed their read deadline. */

@@ -216,6 +216,17 @@ export class Figures implements Countable {
     this.#invalidations.add("error", invalidationError(this.namespace, keyType));
   }
 
+  /** How often which key type was invalidated, and in vain. */
+  invalidations(): Record<string, { calls: number; failed: number }> {
+    const counts: Record<string, { calls: number; failed: number }> = Object.create(null);
+    for (const { hook, labels, total } of this.#invalidations.all()) {
+      const { keyType } = labels as LabelsOf<"invalidation" | "error">;
+      counts[keyType] ??= { calls: 0, failed: 0 };
+      counts[keyType][hook === "error" ? "failed" : "calls"] += total;
+    }
+    return counts;
+  }
+
   /** The use cases, in the order they were first named, with their counters of this moment. */
   useCases(): readonly UseCaseFigures[] {
     this.#numbers = this.#reader.read();

@@ -48,5 +48,5 @@ export { type Awaitable, BufferSerializer, JsonSerializer, type Serializer, Stri
 export { source } from "./source";
 export type { SourceStats } from "./source-stats";
 export type * from "./source-types";
-export type { DialCacheStats, DisabledCounts, LayerCounts, UseCaseStats } from "./stats";
+export type { DialCacheStats, DisabledCounts, InvalidationStats, LayerCounts, UseCaseStats } from "./stats";
 export type * from "./types";

@@ -83,10 +83,20 @@ export interface UseCaseStats {
   readonly compression: Readonly<Partial<Record<CompressionOutcome, number>>>;
 }
 
+/** What was counted of `invalidateRemote()` for one key type. */
+export interface InvalidationStats {
+  /** Invalidations asked of Redis. */
+  readonly calls: number;
+  /** Those that failed. */
+  readonly failed: number;
+}
+
 /** What `DialCache.stats()` returns: a detached snapshot. */
 export interface DialCacheStats {
   /** By name of the use case. */
   readonly useCases: Readonly<Record<string, UseCaseStats>>;
+  /** By key type. */
+  readonly invalidations: Readonly<Record<string, InvalidationStats>>;
   /** The process-local layer. */
   readonly local: {
     /** Entries of the process-local layer. */
@@ -129,6 +139,7 @@ export function snapshot(instance: Instance): DialCacheStats {
   const gauges = instance.engine.gauges();
   return {
     useCases: useCases(instance),
+    invalidations: instance.figures.invalidations(),
     local: { entries: gauges.localEntries, maxEntries: instance.localMaxSize },
     flights: { active: gauges.leaders, followers: gauges.followers, lingering: gauges.lingering },
     timers: { armed: instance.armedTimers },

@@ -156,6 +156,7 @@ describe("invalidateRemote(), native client", () => {
     await expect(cache.invalidateRemote("user_id", 1n)).rejects.toMatchObject({ code: "DIALCACHE_CLOSED" });
     expect(metrics.count("error", { error: "invalidation", layer: "remote", inFallback: false })).toBe(1);
     expect(log.warnings).toHaveLength(1);
+    expect(cache.stats().invalidations).toEqual({ user_id: { calls: 2, failed: 1 } });
   });
 
   it.each([-1, 0.5, Number.NaN, 31_536_000_001, "1"])("refuses a buffer of %s", async (buffer) => {
