@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { DialCacheKeyConfig } from "../lib/config";
+import { DialCache } from "../lib/dialcache";
 import { guardLogger, type Logger } from "../lib/logger";
 import { type DialCacheMetricsAdapter, guardMetrics, METRIC_HOOKS } from "../lib/metrics";
 
@@ -111,5 +113,17 @@ describe("guardMetrics", () => {
   it("does without the hooks an adapter lacks", () => {
     const metrics = guardMetrics({} as DialCacheMetricsAdapter);
     expect(() => metrics.coalesced({ ...labels, scope: "process" })).not.toThrow();
+  });
+});
+
+describe("an adapter that has every property there is", () => {
+  it("is told each event, like a mock in somebody's tests", async () => {
+    const told: PropertyKey[] = [];
+    const get = (_target: object, hook: PropertyKey) => () => void told.push(hook);
+    const cache = new DialCache({ metrics: new Proxy({}, { get }) as DialCacheMetricsAdapter, logger: null });
+    const key = { keyType: "user_id", useCase: "GetUser", key: "1" };
+    const defaultConfig = new DialCacheKeyConfig({ ttlSec: { local: 60 } });
+    await cache.enable(() => cache.getOrLoad(() => 1, { ...key, defaultConfig }));
+    expect(told).toEqual(["request", "miss", "observeFallback"]);
   });
 });

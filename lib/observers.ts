@@ -28,11 +28,13 @@ export interface Attachable {
   readonly tracing?: Tracing | undefined;
 }
 
-const ATTACHABLE = Symbol("dialcache-native.attachable");
+// Beside the adapter: one that is a mock answers for every property.
+const attachables = new WeakMap<object, Attachable>();
 
 /** Makes `adapter` one that reads counters itself. A copy of it, or one with a hook replaced, is told each event. */
 export function makeAttachable(adapter: DialCacheMetricsAdapter, attachable: Attachable): DialCacheMetricsAdapter {
-  return Object.defineProperty(adapter, ATTACHABLE, { value: attachable });
+  attachables.set(adapter, attachable);
+  return adapter;
 }
 
 /** Who hears what of an instance. */
@@ -67,7 +69,7 @@ export function connectSource(
 }
 
 function attachableOf(adapter: DialCacheMetricsAdapter): Attachable | undefined {
-  const attachable = (adapter as { [ATTACHABLE]?: Attachable })[ATTACHABLE];
+  const attachable = attachables.get(adapter);
   if (attachable === undefined) return undefined;
   const replaced = METRIC_HOOKS.some((hook) => adapter[hook] !== attachable.hooks[hook]);
   return replaced ? undefined : attachable;
