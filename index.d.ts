@@ -865,7 +865,7 @@ export interface LateReplyStats {
   readonly count: number;
   /** Milliseconds after the deadline; 0 when there was none. */
   readonly maxMs: number;
-  /** Milliseconds after the deadline, rounded up to 1, 2, 5, 10, 20, 50, ... 2000; null when there was none. */
+  /** Milliseconds after the deadline, rounded up to 1, 2, 5, ... 2000, but not above `maxMs`; null when there was none. */
   readonly p50Ms: number | null;
   /** Likewise. */
   readonly p99Ms: number | null;

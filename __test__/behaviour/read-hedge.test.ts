@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { DialCache, DialCacheKeyConfig, FallbackTimeoutError, RedisReadTimeoutError } from "dialcache-native";
 import { installClock, type ManualClock, manualClock } from "dialcache-native/testing";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -422,6 +423,31 @@ describe.each(RIGS)("A hedged read against a real server: $client, $time", (kind
     expect(await load("1")).toBe("source 1");
     expect(source).toHaveBeenCalledTimes(1);
     expect(world.cache.stats().timers.armed).toBe(0);
+  });
+
+  it("user code runs in the async context of the leader's call", async () => {
+    const context = new AsyncLocalStorage<string>();
+    const where: [what: string, context: string | undefined][] = [];
+    const note = (what: string) => where.push([what, context.getStore()]);
+    const told = { ...recordMetrics().adapter, readHedge: () => note("metrics") };
+    const world = await rig.world({ readTimeoutMs: 20_000, config: { metrics: told } });
+    const load = world.load("GetUser", () => note("source"), {
+      ...HEDGED,
+      serializer: { dump: (value) => JSON.stringify(note("dump") && value), load: String },
+    });
+    await world.server.freeze();
+    const result = context.run("leader", () => load("1"));
+    await world.readStarted("GetUser");
+    const follower = context.run("follower", () => load("1"));
+    await context.run("clock", () => world.lapse(20));
+    await Promise.all([result, follower]);
+    expect(where).toEqual([
+      ["source", "leader"],
+      ["metrics", "leader"],
+      ["dump", "leader"],
+    ]);
+    world.server.thaw();
+    await world.written();
   });
 
   it("a slow hit wins over a slower source", async () => {
