@@ -70,6 +70,15 @@ describe.each(RIGS)("$client, $time", (kind) => {
     ).rejects.toBe(failure);
   });
 
+  it("withEnabled() and withDisabled() are the same by other names", async () => {
+    const world = await rig.world(healthy);
+    const look = () => world.cache.isEnabled();
+    expect(
+      await world.cache.withEnabled(async () => [look(), await world.cache.withDisabled(async () => look()), look()]),
+    ).toEqual([true, false, true]);
+    expect(look()).toBe(false);
+  });
+
   it("two instances are enabled apart", async () => {
     const world = await rig.world(healthy);
     const other = world.another();

@@ -139,6 +139,24 @@ describe.each(DRIVEN_RIGS)("$client, $time", (kind) => {
     expect(world.cache.stats().local).toEqual({ entries: 10, maxEntries: 10 });
   });
 
+  it.each([
+    [undefined, 0],
+    ["lru", 0],
+    ["tinyLfu", 10],
+  ] as const)("localPolicy %s: of ten popular entries, %i are left after a scan", async (localPolicy, left) => {
+    const config = { localMaxSize: 10, ...(localPolicy === undefined ? {} : { localPolicy }) };
+    const world = await rig.world({ ...healthy, config });
+    const load = world.load("GetUser", async (id) => id, { defaultConfig: LOCAL_ONLY });
+    const popular = Array.from({ length: 10 }, (_, id) => `popular ${id}`);
+    for (let round = 0; round < 20; round += 1) {
+      for (const id of popular) await load(id);
+    }
+    for (let id = 0; id < 100; id += 1) await load(`scanned ${id}`);
+    const before = world.stats("GetUser").hits.local;
+    await Promise.all(popular.map((id) => load(id)));
+    expect(world.stats("GetUser").hits.local - before).toBe(left);
+  });
+
   it("localMaxSize 0 turns the local layer off, but not the sharing of its loads", async () => {
     const world = await rig.world({ ...healthy, config: { localMaxSize: 0 } });
     const source = vi.fn(async () => "source");
