@@ -30,3 +30,10 @@ export async function within(millis, promise) {
     clearTimeout(timer);
   }
 }
+
+/** The value that `within` resolved to; throws an error with this message when there was none. */
+export async function orFail(attempt, message) {
+  const settled = await attempt;
+  if (settled === undefined) throw new Error(message);
+  return settled.value;
+}

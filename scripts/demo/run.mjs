@@ -1,6 +1,6 @@
 /** One variant through all phases: its own process, its own fresh redis-server, the common source. */
 import { Child, hold, release } from "./children.mjs";
-import { after, instant, millisBetween, until, within } from "./clock.mjs";
+import { after, instant, millisBetween, orFail, until, within } from "./clock.mjs";
 import { DRAIN_MS, TRAFFIC, timetable } from "./phases.mjs";
 import { RedisServer } from "./servers.mjs";
 
@@ -65,10 +65,4 @@ export async function runVariant(variant, source, progress) {
     release(worker);
     release(redis);
   }
-}
-
-async function orFail(attempt, message) {
-  const settled = await attempt;
-  if (settled === undefined) throw new Error(message);
-  return settled.value;
 }

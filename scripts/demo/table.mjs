@@ -27,12 +27,16 @@ export const COLUMNS = [
   ["at once", (p) => whole(p.sourcePeak), "The most requests the source had in work at one time"],
 ];
 
-/** The table as lines of text. */
+/** The table by phase as lines of text. */
 export function table(summary) {
-  const rows = [
+  return textTable([
     ["phase", ...COLUMNS.map(([heading]) => heading)],
     ...summary.map((phase) => [phase.name, ...COLUMNS.map(([, text]) => text(phase))]),
-  ];
+  ]);
+}
+
+/** Rows of cells as lines of text, the first row being the headings. */
+export function textTable(rows) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
   const line = (row) =>
     row.map((cell, column) => (column === 0 ? cell.padEnd(widths[column]) : cell.padStart(widths[column]))).join("  ");

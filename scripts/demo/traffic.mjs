@@ -26,7 +26,7 @@ export function plan({ seed, ratePerSec, users, exponent }, durationMs) {
 }
 
 /**
- * Sends the planned arrivals to `getUser`. `now()` is in milliseconds from the run's begin. Resolves once the last was sent and all were
+ * Sends the planned arrivals to `getUser`, with the user's id and the arrival's number. `now()` is in milliseconds from the run's begin. Resolves once the last was sent and all were
  * answered, or `drainMs` after the run's end; requests still open then stay WAITING, with their age as latency.
  *
  * `watch` gets the live record: `sent`, and per request `latencyMs`, `outcome`.
@@ -60,7 +60,7 @@ export async function drive({ arrivals, durationMs, drainMs, getUser, loadsEnded
       const loadsBefore = loadsEnded();
       let outcome;
       try {
-        const answer = await getUser(id);
+        const answer = await getUser(id, index);
         if (answer?.id !== id) throw new Error(`asked for ${id}, got ${answer?.id}`);
         outcome = answer.load <= loadsBefore ? HIT : LOADED;
       } catch (error) {

@@ -1,5 +1,6 @@
 /** The service process of one variant: `worker.mjs <variant>`, driven by messages from its parent. One variant's collapse stays in here. */
 import { instant, millisBetween, until, within } from "./clock.mjs";
+import { message } from "./messages.mjs";
 import { sourceClient } from "./source-client.mjs";
 import { drive, plan } from "./traffic.mjs";
 
@@ -57,14 +58,4 @@ async function warmUp() {
     const calls = Array.from({ length: WARM_UP_USERS }, (_, i) => cache.getUser(`warm-${i}`));
     await Promise.all(calls);
   }
-}
-
-function message(type) {
-  return new Promise((resolve) => {
-    process.on("message", function listen(received) {
-      if (received.type !== type) return;
-      process.off("message", listen);
-      resolve(received);
-    });
-  });
 }
