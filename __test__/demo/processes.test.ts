@@ -54,6 +54,21 @@ describe("the demo's processes", () => {
     await vi.waitUntil(() => !children.some((pid) => processes().has(pid)), { timeout: 10_000 });
   });
 
+  it("end with the second part as well", async () => {
+    demo = start(["--only", "tail"]);
+    let text = "";
+    demo.stdout?.on("data", (chunk) => (text += chunk));
+    await vi.waitUntil(() => text.includes("sent"), { timeout: 25_000 });
+    const children = childrenOf(demo.pid);
+    // Two sources, the guard, the service and redis-server.
+    expect(children.length).toBe(5);
+
+    const ended = once(demo, "exit");
+    demo.kill("SIGKILL");
+    await ended;
+    await vi.waitUntil(() => !children.some((pid) => processes().has(pid)), { timeout: 10_000 });
+  });
+
   it("do not keep a script that is done with its server", async () => {
     const script = `
       import { RedisServer } from ${JSON.stringify(servers)};

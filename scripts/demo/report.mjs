@@ -1,46 +1,60 @@
 /** `demo-report.html`: one file without scripts or anything to fetch. */
 import { readFileSync } from "node:fs";
 import { binsOf } from "./bins.mjs";
+import { explained, html, htmlTable } from "./html.mjs";
 import { OVERHEAD_MS, PHASES, READ_TIMEOUT_MS, TRAFFIC } from "./phases.mjs";
 import { chart } from "./report-chart.mjs";
 import { COLUMNS, duration, whole } from "./table.mjs";
+import { tailNotes, tailSections, tailTiles } from "./tail/report.mjs";
 
-/** The page for these runs; `verdict` is how this package's run is judged, when it was run. */
-export function report(runs, verdict) {
+const TITLE = "Redis frozen, killed and restarted under load";
+const TAIL_TITLE = "Redis and origins slow, but not dead";
+
+/** The page for these runs, and for the second part when it was run; `verdicts` say how this package's runs are judged. */
+export function report(runs, verdicts, tail) {
+  const title = runs.length > 0 ? TITLE : TAIL_TITLE;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<style>
+${readFileSync(new URL("./report.css", import.meta.url), "utf8")}</style>
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+${runs.length > 0 ? lead(runs) : ""}
+${verdicts.map(judgement).join("\n")}
+${tiles(runs, tail)}
+${runs.length > 0 ? sections(runs) : ""}
+${runs.length > 0 && tail ? `<h1 class="part">${TAIL_TITLE}</h1>` : ""}
+${tail ? tailSections(tail) : ""}
+<section class="notes"><h2>How to read it</h2>${runs.length > 0 ? notes() : ""}${tail ? tailNotes() : ""}</section>
+<footer>Written by <code>npm run demo</code> on ${new Date().toISOString().slice(0, 16).replace("T", " ")} UTC with Node ${process.versions.node}.</footer>
+</main>
+</body>
+</html>
+`;
+}
+
+function lead(runs) {
+  return `<p class="lead">${TRAFFIC.ratePerSec} requests a second for ${runs[0].durationMs / 1_000} s; the same arrivals through each, one after the other, with a fresh Redis server and the same source. ${html(phaseText())}</p>`;
+}
+
+function sections(runs) {
   const ours = runs.find(({ variant }) => variant === "dialcache");
-  const plain = runs.find(({ variant }) => variant === "plain");
-  const seconds = runs[0].durationMs / 1_000;
   const worstMs = Math.max(1_000, ...runs.flatMap(({ summary }) => summary.map((phase) => phase.worstMs)));
   const scales = {
     slowestMs: 10 ** Math.ceil(Math.log10(worstMs)),
     mostOpen: Math.max(100, ...runs.map((run) => Math.max(...binsOf(run).map(({ open }) => open)))),
     bounds: (ours ?? runs[0]).summary,
   };
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Redis frozen, killed and restarted under load</title>
-<style>
-${readFileSync(new URL("./report.css", import.meta.url), "utf8")}</style>
-</head>
-<body>
-<main>
-<h1>Redis frozen, killed and restarted under load</h1>
-<p class="lead">${TRAFFIC.ratePerSec} requests a second for ${seconds} s; the same arrivals through each, one after the other, with a fresh Redis server and the same source. ${html(phaseText())}</p>
-${verdict ? judgement(verdict) : ""}
-${ours ? tiles(ours, plain) : ""}
-${[...runs]
-  .reverse()
-  .map((run) => section(run, scales))
-  .join("\n")}
-${notes()}
-<footer>Written by <code>npm run demo</code> on ${new Date().toISOString().slice(0, 16).replace("T", " ")} UTC with Node ${process.versions.node}.</footer>
-</main>
-</body>
-</html>
-`;
+  return [...runs]
+    .reverse()
+    .map((run) => section(run, scales))
+    .join("\n");
 }
 
 function phaseText() {
@@ -52,18 +66,23 @@ function judgement({ kept, text, failed }) {
   return `<div class="verdict bad"><b>Not kept:</b><ul>${failed.map((line) => `<li>${html(line)}</li>`).join("")}</ul></div>`;
 }
 
-function tiles(ours, plain) {
+function tiles(runs, tail) {
+  const ours = runs.find(({ variant }) => variant === "dialcache");
+  const all = [ours ? outageTiles(ours, runs) : "", tail ? tailTiles(tail) : ""].filter((text) => text !== "");
+  return all.length > 0 ? `<div class="tiles">\n${all.join("\n")}\n</div>` : "";
+}
+
+function outageTiles(ours, runs) {
+  const plain = runs.find(({ variant }) => variant === "plain");
   const figure = (label, read) => {
     const other = plain ? `<div class="other">${html(plain.title)}: <b>${read(plain.summary)}</b></div>` : "";
     return `<div class="tile"><div class="name">${label}</div><div class="ours">${read(ours.summary)}</div>${other}</div>`;
   };
   const phase = (name) => (summary) => duration(summary.find((entry) => entry.name === name).p99Ms);
-  return `<div class="tiles">
-${figure("p99 while frozen", phase("frozen"))}
+  return `${figure("p99 while frozen", phase("frozen"))}
 ${figure("p99 while killed", phase("killed"))}
 ${figure("Slowest request of all", (summary) => duration(Math.max(...summary.map(({ worstMs }) => worstMs))))}
-${figure("Waiting at a phase's end, at most", (summary) => whole(Math.max(...summary.map(({ waiting }) => waiting))))}
-</div>`;
+${figure("Waiting at a phase's end, at most", (summary) => whole(Math.max(...summary.map(({ waiting }) => waiting))))}`;
 }
 
 function section(run, scales) {
@@ -72,20 +91,18 @@ function section(run, scales) {
 <header><h2>${html(run.title)}</h2>
 <div class="legend"><span class="hit">from the cache</span><span class="loaded">waited for the source</span>${failed}<span class="p99">p99 of each half second</span><span class="bound">bound</span></div></header>
 <div class="scroll">${chart(run, scales)}</div>
-<div class="scroll">${htmlTable(run.summary)}</div>
+<div class="scroll">${phaseTable(run.summary)}</div>
 </section>`;
 }
 
-function htmlTable(summary) {
-  const head = COLUMNS.map(([heading, , explanation]) => `<th title="${html(explanation)}">${heading}</th>`).join("");
-  const rows = summary.map((phase) => {
-    const cells = COLUMNS.map(([heading, text]) => {
-      const mark = heading === "bound" ? ` class="${phase.p99Ms > phase.boundMs ? "over" : "within"}"` : "";
-      return `<td${mark}>${html(text(phase))}</td>`;
-    });
-    return `<tr><td>${phase.name}</td>${cells.join("")}</tr>`;
-  });
-  return `<table><thead><tr><th>phase</th>${head}</tr></thead><tbody>${rows.join("")}</tbody></table>`;
+function phaseTable(summary) {
+  const rows = summary.map((phase) => [
+    phase.name,
+    ...COLUMNS.map(([heading, text]) =>
+      heading === "bound" ? [text(phase), phase.p99Ms > phase.boundMs ? "over" : "within"] : text(phase),
+    ),
+  ]);
+  return htmlTable([["phase"], ...COLUMNS.map(([heading, , explanation]) => [heading, explanation])], rows);
 }
 
 function notes() {
@@ -115,8 +132,5 @@ function notes() {
       "the server's data is lost, so after the restart both start from an empty cache, as they did in the healthy phase.",
     ],
   ];
-  return `<section class="notes"><h2>How to read it</h2><dl>${entries.map(([term, text]) => `<dt>${term}</dt><dd>${html(text)}</dd>`).join("\n")}</dl></section>`;
+  return explained(entries);
 }
-
-const html = (text) =>
-  String(text).replace(/[&<>"]/g, (char) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[char]);

@@ -5,6 +5,7 @@ import { Pool } from "./pool.mjs";
 import { READS } from "./settings.mjs";
 
 const TTL_SEC = 300;
+const FILL_TIMEOUT_MS = 5_000;
 const FILLED_AT_ONCE = 100;
 const WARMED_AT_ONCE = 4;
 const USE_CASE = "GetUser";
@@ -27,10 +28,10 @@ export async function create({ places, warn }) {
 async function side(namespace, { redisUrl, sourceUrl }, options, warn) {
   const pool = new Pool(redisUrl, READS.connections);
   const source = sourceClient(sourceUrl);
-  const create = () => {
+  const create = (readTimeoutMs) => {
     const dialcache = new DialCache({
       namespace,
-      redis: { client: pool, readTimeoutMs: READS.readTimeoutMs },
+      redis: { client: pool, readTimeoutMs },
       logger: { debug() {}, warn, error: warn },
     });
     const cachedUser = dialcache.cached(source.loadUser, {
@@ -42,14 +43,14 @@ async function side(namespace, { redisUrl, sourceUrl }, options, warn) {
     });
     return { dialcache, getUser: (id) => dialcache.enable(() => cachedUser(id)) };
   };
-  const { dialcache, getUser } = create();
+  const { dialcache, getUser } = create(READS.readTimeoutMs);
   await pool.ready({ timeoutMs: 5_000 });
   return {
     getUser,
     loadsEnded: source.loadsEnded,
     prepare: async () => {
       // By another instance: what its crowded reads take is no measure of how late a read is.
-      const filler = create();
+      const filler = create(FILL_TIMEOUT_MS);
       await readAll(filler.getUser, FILLED_AT_ONCE);
       await filler.dialcache.drain({ timeoutMs: 5_000 });
       await filler.dialcache.close();
