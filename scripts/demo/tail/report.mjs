@@ -43,7 +43,11 @@ export function tailNotes() {
       "an outrun read is one that the source was faster than. Extra is what hedging costs the source, beside the calls it would have had anyway.",
     ],
     ["aborted", "attempts that lost; the origin saw their connection close and stopped working on them."],
-    ["calls that began alike", "are one line, with the figures of the first of them."],
+    [
+      "onRetry",
+      "a failover goes to another origin at once; a retry waits and asks again, which a call comes to need when no other is left.",
+    ],
+    ["calls", "those that went alike are one line, with the figures of the first of them."],
   ];
   return explained(entries);
 }
