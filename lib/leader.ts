@@ -1,6 +1,6 @@
-import { type ClientRead, keysOf, startClientRead } from "./client-io";
-import { FallbackTimeoutError, HedgeLostError, RedisReadTimeoutError } from "./errors";
+import { FallbackTimeoutError, HedgeLostError } from "./errors";
 import type { Instance, Waiter } from "./instance";
+import { load } from "./load";
 import type { MetricLayer } from "./metrics";
 import {
   FAILED,
@@ -24,27 +24,22 @@ import {
   WRITE,
   WRITE_BACK,
 } from "./native";
-import type { Span, SpanOutcome } from "./observers";
 import type { Passage } from "./passage";
 import { copyOf } from "./payload";
 import type { Call } from "./plain-call";
 import { failureError } from "./redis-client";
 import type { RemoteLayer } from "./remote-layer";
 import { beginShadow, type ShadowJob } from "./shadow";
-import { type SourceCall, sourceCallOf } from "./source-call";
+import { SourceRun } from "./source-run";
 import { stackless } from "./stackless";
-import { adopt, isThenable } from "./thenable";
 import type { UseCase } from "./use-case";
+import { WatchedRead } from "./watched-read";
 import { WriteBack } from "./write-back";
 
 /** What a leader waits for: one of them, or both when its read is hedged. Whatever else settles is late, and ignored. */
 const NOTHING = 0;
 const READING = 1;
 const SOURCING = 2;
-
-const MS_PER_SECOND = 1_000;
-
-const READ_OUTCOMES: Readonly<Record<number, SpanOutcome>> = { [LOAD]: "hit", [MISS]: "miss", [TIMED_OUT]: "timeout" };
 
 function nothing(): void {}
 
@@ -77,20 +72,15 @@ export class Leader implements Waiter {
   #unread: (() => void) | undefined;
   #reply = FAILED as number;
   #value: unknown;
-  #passage: Passage | undefined;
-  #clientRead: ClientRead | undefined;
   #closedBy: unknown;
-  #readSince = 0;
-  #sourceSince = 0;
-  #readSpan: Span | undefined;
-  #sourceSpan: Span | undefined;
-  #sourceStarted = false;
+  /** Undefined for a leader that reads nothing. */
+  #read: WatchedRead | undefined;
+  /** Undefined until the source starts. */
+  #run: SourceRun | undefined;
   /** The serializer is at work on what the read brought. */
   #loading = false;
   /** The source was started beside the read. */
   #hedged = false;
-  /** Tells a source that nobody needs its result. */
-  #abortSource: ((reason: unknown) => void) | undefined;
   /** The source has failed, and its error is the call's if the read brings nothing. */
   #sourceError: { readonly error: unknown } | undefined;
   /** The source was first: its value, until the read says whether it is to be written. */
@@ -130,17 +120,19 @@ export class Leader implements Waiter {
     // The native thread keeps the deadlines of its reads, but no installed clock.
     const timedHere = kind !== READ || this.#instance.clock !== undefined;
     const refused = kind === READ_REFUSED ? failureError(engine.takeRefused()) : undefined;
+    const read = new WatchedRead(this.#useCase);
+    this.#read = read;
     this.#waitForRead().then(() => {
       const unread = this.#unread;
       if (unread !== undefined) this.#attempt(unread);
     });
-    this.#unread = () => this.#readOver(kind, timedHere);
+    this.#unread = () => this.#readOver(read, kind, timedHere);
     if (this.#useCase.readHedgeMs !== undefined) this.#waitForDelay();
     if (timedHere) this.#instance.syncTimer();
-    if (kind !== READ_ELSEWHERE) this.#inReadSpan(nothing);
+    if (kind !== READ_ELSEWHERE) read.begin(nothing);
     tell();
     if (this.#waitsFor !== READING) return;
-    if (kind === READ_ELSEWHERE) this.#inReadSpan(() => this.#readThroughClient());
+    if (kind === READ_ELSEWHERE) read.begin(() => this.#readThroughClient(read));
     else if (refused !== undefined) this.replied(FAILED, refused);
   }
 
@@ -152,7 +144,7 @@ export class Leader implements Waiter {
     const resume = this.#resumeRead;
     if (reply === STALE || resume === undefined) return;
     if (reply === PASSAGE) {
-      this.#passage = value as Passage;
+      if (this.#read !== undefined) this.#read.passage = value as Passage;
       return;
     }
     this.#resumeRead = undefined;
@@ -184,7 +176,6 @@ export class Leader implements Waiter {
 
   #waitForRead(): Promise<void> {
     this.#waitsFor |= READING;
-    if (this.#useCase.recorder.observed) this.#readSince = this.#instance.now();
     return new Promise((resolve) => {
       this.#resumeRead = resolve;
     });
@@ -197,21 +188,6 @@ export class Leader implements Waiter {
     delayed.then((granted) => this.#attempt(() => this.#hedge(granted)));
   }
 
-  /** Runs `fn` in the span of the read, when somebody traces. */
-  #inReadSpan<T>(fn: () => T): T {
-    this.#readSpan = this.#useCase.recorder.span("read");
-    return this.#readSpan === undefined ? fn() : this.#readSpan.run(fn);
-  }
-
-  #endReadSpan(outcome: SpanOutcome): void {
-    this.#readSpan?.end(outcome);
-    this.#readSpan = undefined;
-  }
-
-  #secondsSince(since: number): number {
-    return (this.#instance.now() - since) / MS_PER_SECOND;
-  }
-
   /** The read is still pending at its delay. */
   #hedge(granted: boolean): void {
     if (!granted) this.#useCase.recorder.readHedged("denied");
@@ -219,43 +195,34 @@ export class Leader implements Waiter {
     else if ((this.#waitsFor & READING) !== 0) this.#runSource();
   }
 
-  #readThroughClient(): void {
-    const remote = this.#remote as RemoteLayer;
-    this.#clientRead = startClientRead(
-      remote.client,
-      keysOf(this.#useCase, this.#flight),
-      this.#useCase.readTimeoutMs,
-      (result, value, passage) => {
-        if ((this.#waitsFor & READING) === 0) return;
-        const { steps } = this.#instance;
-        this.#instance.tick();
-        const reply = steps.readSettled(this.#flight, result);
-        if (reply === LOAD && passage !== undefined) {
-          steps.opened(this.#flight, passage.outcome);
-          this.#passage = passage;
-        }
-        this.replied(reply, value);
-        this.#instance.syncTimer();
-      },
-    );
+  #readThroughClient(read: WatchedRead): void {
+    read.throughClient(this.#remote as RemoteLayer, this.#flight, (result, value, passage) => {
+      if ((this.#waitsFor & READING) === 0) return;
+      const { steps } = this.#instance;
+      this.#instance.tick();
+      const reply = steps.readSettled(this.#flight, result);
+      if (reply === LOAD && passage !== undefined) {
+        steps.opened(this.#flight, passage.outcome);
+        read.passage = passage;
+      }
+      this.replied(reply, value);
+      this.#instance.syncTimer();
+    });
   }
 
-  #readOver(kind: number, timedHere: boolean): void {
+  #readOver(read: WatchedRead, kind: number, timedHere: boolean): void {
     this.#unread = undefined;
     this.#resumeDelay = undefined;
     if (kind === READ) this.#instance.readOver();
     if (timedHere) this.#instance.syncTimer();
-    this.#afterRead();
+    if (this.#outrun !== undefined) this.#afterOutrun(read, this.#outrun);
+    else this.#afterRead(read);
   }
 
-  #afterRead(): void {
-    if (this.#outrun !== undefined) {
-      this.#afterOutrun(this.#outrun);
-      return;
-    }
-    this.#endReadSpan(READ_OUTCOMES[this.#reply] ?? "error");
+  #afterRead(read: WatchedRead): void {
+    read.replied(this.#reply);
     if (this.#reply === LOAD) {
-      this.#load(this.#value as string | Buffer);
+      this.#load(read, this.#value as string | Buffer);
       return;
     }
     switch (this.#reply) {
@@ -263,39 +230,34 @@ export class Leader implements Waiter {
         this.#useCase.recorder.miss("remote");
         break;
       case TIMED_OUT: {
-        const error = this.#readTimeout();
-        this.#clientRead?.abort(error);
-        this.#readFailed(error);
+        const error = read.timeout();
+        read.abort(error);
+        read.failed(error);
         break;
       }
       default: {
-        if (this.#closedBy !== undefined) this.#clientRead?.abort(this.#closedBy);
-        const known = this.#value instanceof Error || this.#clientRead !== undefined;
-        this.#readFailed(known ? this.#value : failureError(this.#value));
+        if (this.#closedBy !== undefined) read.abort(this.#closedBy);
+        const known = this.#value instanceof Error || read.isElsewhere;
+        read.failed(known ? this.#value : failureError(this.#value));
       }
     }
-    this.#got();
+    read.got();
     this.#afterMiss();
   }
 
   /** The source has answered the call. What the read brings only says whether the value is to be written. */
-  #afterOutrun(writeBack: WriteBack): void {
+  #afterOutrun(read: WatchedRead, writeBack: WriteBack): void {
     this.#outrun = undefined;
-    this.#endReadSpan("cancelled");
+    read.ended("cancelled");
     if (this.#reply === WRITE_BACK) {
       this.#instance.waiting[this.#flight] = undefined;
       writeBack.write();
       return;
     }
-    if (this.#closedBy !== undefined) this.#clientRead?.abort(this.#closedBy);
-    else if (this.#value === undefined) this.#clientRead?.abort(this.#readTimeout());
+    if (this.#closedBy !== undefined) read.abort(this.#closedBy);
+    else if (this.#value === undefined) read.abort(read.timeout());
     this.#end();
     writeBack.discard();
-  }
-
-  #readTimeout(): RedisReadTimeoutError {
-    const { name, readTimeoutMs } = this.#useCase;
-    return stackless(() => new RedisReadTimeoutError(name, readTimeoutMs));
   }
 
   /** The read brought no value. */
@@ -303,7 +265,7 @@ export class Leader implements Waiter {
     if (this.#sourceError !== undefined) {
       this.#end();
       this.#answer(() => this.#reject(this.#sourceError?.error));
-    } else if (!this.#sourceStarted) this.#runSource();
+    } else if (this.#run === undefined) this.#runSource();
   }
 
   #answer(settle: () => void): void {
@@ -311,69 +273,43 @@ export class Leader implements Waiter {
     settle();
   }
 
-  /** The Redis layer's part is over: the read and, after a hit, the serializer. */
-  #got(): void {
+  #load(read: WatchedRead, payload: string | Buffer): void {
     const { recorder } = this.#useCase;
-    if (recorder.observed) recorder.got("remote", this.#secondsSince(this.#readSince));
-  }
-
-  #readFailed(error: unknown): void {
-    this.#useCase.recorder.error("remote", "cache_read");
-    this.#useCase.recorder.warn("the Redis read failed, the source runs instead", error);
-  }
-
-  #load(payload: string | Buffer): void {
-    const { recorder, serializer } = this.#useCase;
-    if (this.#passage !== undefined) recorder.opened(this.#passage);
-    const since = recorder.observed ? this.#instance.now() : 0;
     const kept = this.#sample === SHADOWED_WHEN_SERVED ? copyOf(payload) : undefined;
-    const done = (): void => {
-      if (recorder.observed) recorder.serialized("load", (this.#instance.now() - since) / MS_PER_SECOND);
-      this.#got();
-    };
-    const failed = (error: unknown): void => {
-      // A source that ran beside the read may have been faster than an asynchronous serializer.
-      if (this.#answered) return;
-      this.#loading = false;
-      done();
-      this.#instance.tick();
-      this.#instance.steps.loadFailed(this.#flight);
-      recorder.error("remote", "serialization_load");
-      recorder.warn("the serializer rejected a payload, the source runs and replaces it", error);
-      recorder.miss("remote");
-      this.#afterMiss();
-    };
-    const loaded = (value: unknown): void => {
-      if (this.#answered) return;
-      done();
-      const shadow = kept === undefined ? undefined : this.#shadowHit(kept);
-      this.#instance.tick();
-      this.#instance.place(this.#instance.steps.loaded(this.#flight), value);
-      if (this.#hedged) this.#sourceLost();
-      this.#end();
-      this.#answer(() => this.#resolve(value));
-      shadow?.start();
-    };
-    let value: unknown;
     this.#loading = true;
-    try {
-      value = serializer.load(payload);
-      if (isThenable(value)) {
-        adopt(value).then(loaded, failed).catch(this.#reject);
-        return;
-      }
-    } catch (error) {
-      failed(error);
-      return;
-    }
-    loaded(value);
+    load(this.#useCase, payload, read.passage, {
+      failed: (error, observe) => {
+        // A source that ran beside the read may have been faster than an asynchronous serializer.
+        if (this.#answered) return;
+        this.#loading = false;
+        observe();
+        read.got();
+        this.#instance.tick();
+        this.#instance.steps.loadFailed(this.#flight);
+        recorder.error("remote", "serialization_load");
+        recorder.warn("the serializer rejected a payload, the source runs and replaces it", error);
+        recorder.miss("remote");
+        this.#afterMiss();
+      },
+      loaded: (value, observe) => {
+        if (this.#answered) return;
+        observe();
+        read.got();
+        const shadow = kept === undefined ? undefined : this.#shadowHit(read, kept);
+        this.#instance.tick();
+        this.#instance.place(this.#instance.steps.loaded(this.#flight), value);
+        if (this.#hedged) this.#sourceLost();
+        this.#end();
+        this.#answer(() => this.#resolve(value));
+        shadow?.start();
+      },
+      broken: this.#reject,
+    });
   }
 
   /** The engine knows the flight only until it is told that its payload was loaded. */
-  #shadowHit(payload: string | Buffer): ShadowJob | undefined {
-    const known = this.#clientRead === undefined ? this.#instance.engine.createdAtMs(this.#flight) : undefined;
-    const createdAtMs = this.#clientRead?.createdAtMs ?? known ?? undefined;
-    const hit = { payload, createdAtMs, call: this.#call };
+  #shadowHit(read: WatchedRead, payload: string | Buffer): ShadowJob | undefined {
+    const hit = { payload, createdAtMs: read.createdAtMs(this.#flight), call: this.#call };
     return beginShadow(this.#useCase, this.#remote as RemoteLayer, this.#flight, hit);
   }
 
@@ -383,15 +319,13 @@ export class Leader implements Waiter {
     if ((this.#waitsFor & SOURCING) === 0) return;
     this.#waitsFor = NOTHING;
     this.#resumeSource = undefined;
-    this.#sourceSpan?.end("cancelled");
-    this.#sourceSpan = undefined;
-    this.#abortSource?.(stackless(() => new HedgeLostError("The Redis read brought the value first")));
+    this.#run?.ended("cancelled");
+    this.#run?.abort(stackless(() => new HedgeLostError("The Redis read brought the value first")));
     this.#instance.syncTimer();
   }
 
   #runSource(): void {
     this.#instance.tick();
-    this.#sourceStarted = true;
     this.#hedged = (this.#waitsFor & READING) !== 0;
     const timer = this.#instance.steps.sourceStarted(this.#flight);
     if (this.#sample === SHADOWED_BESIDE_SOURCE) {
@@ -399,7 +333,6 @@ export class Leader implements Waiter {
       this.#shadow?.start();
     }
     this.#waitsFor |= SOURCING;
-    if (this.#useCase.recorder.observed) this.#sourceSince = this.#instance.now();
     if (this.#useCase.fallbackTimeoutMs !== undefined) {
       if (timer !== 0) this.#instance.setTimer();
       const timedOut = new Promise<boolean>((resolve) => {
@@ -407,29 +340,19 @@ export class Leader implements Waiter {
       });
       timedOut.then((awaitsRead) => this.#attempt(() => this.#afterSourceTimeout(awaitsRead)));
     }
-    this.#source();
+    this.#run = new SourceRun(this.#useCase, this.#layer);
+    this.#source(this.#run);
   }
 
-  async #source(): Promise<void> {
-    const { fn, self, args } = this.#call;
+  async #source(run: SourceRun): Promise<void> {
     let value: unknown;
     try {
-      this.#sourceSpan = this.#useCase.recorder.span("source");
-      const source = sourceCallOf(fn);
-      const run = (): unknown => (source === undefined ? Reflect.apply(fn, self, args) : this.#begin(source));
-      value = await (this.#sourceSpan === undefined ? run() : this.#sourceSpan.run(run));
+      value = await run.begin(this.#call);
     } catch (error) {
       this.#attempt(() => this.#fail(error));
       return;
     }
     this.#attempt(() => this.#accept(value));
-  }
-
-  /** A source that stands in place of the function. */
-  #begin(source: SourceCall): Promise<unknown> {
-    const operation = source.begin(this.#call.args, this.#useCase.fallbackTimeoutMs);
-    this.#abortSource = (reason) => operation.abort(reason);
-    return operation.promise;
   }
 
   /** A step that a bug may end: the caller must not be left waiting. One promise less than a `catch()` behind it. */
@@ -461,7 +384,7 @@ export class Leader implements Waiter {
       return;
     }
     this.#instance.place(packed, value);
-    this.#observeSource("ok");
+    this.#run?.over("ok");
     if (this.#hedged && this.#outruns(packed, value)) return;
     if ((packed & WRITE) === 0) {
       this.#shadow?.accepted(value);
@@ -498,7 +421,7 @@ export class Leader implements Waiter {
       return;
     }
     this.#instance.syncTimer();
-    this.#observeSource("error");
+    this.#run?.over("error");
     this.#sourceFailed(error, packed === REFUSED_AWAIT_READ);
   }
 
@@ -511,8 +434,8 @@ export class Leader implements Waiter {
   #afterSourceTimeout(awaitsRead: boolean): void {
     const { name, fallbackTimeoutMs } = this.#useCase;
     const error = new FallbackTimeoutError(name, fallbackTimeoutMs as number);
-    this.#abortSource?.(error);
-    this.#observeSource("timeout");
+    this.#run?.abort(error);
+    this.#run?.over("timeout");
     this.#sourceFailed(error, awaitsRead);
   }
 
@@ -526,13 +449,6 @@ export class Leader implements Waiter {
     this.#end();
     this.#answer(() => this.#reject(error));
     this.#shadow?.sourceFailed();
-  }
-
-  #observeSource(outcome: SpanOutcome): void {
-    const { recorder } = this.#useCase;
-    this.#sourceSpan?.end(outcome);
-    this.#sourceSpan = undefined;
-    if (recorder.observed) recorder.fellBack(this.#layer, this.#secondsSince(this.#sourceSince));
   }
 
   #end(): void {
