@@ -118,14 +118,17 @@ async function send(template: Template, endpoint: string, ctx: SourceContext, ar
   return await fetch((await beforeSend(request, ctx)) ?? request, { signal });
 }
 
-function made<T>(given: T | ((...args: unknown[]) => Awaitable<T>), args: unknown[]): Awaitable<T> {
-  return typeof given === "function" ? (given as (...args: unknown[]) => Awaitable<T>)(...args) : given;
+/** Never throws: what was made beside it would reject with nobody there. */
+async function made<T>(given: T | ((...args: unknown[]) => Awaitable<T>), args: unknown[]): Promise<T> {
+  return typeof given === "function" ? await (given as (...args: unknown[]) => Awaitable<T>)(...args) : given;
 }
 
 function pathOf({ path }: Template, args: unknown[]): string {
   const text = typeof path === "function" ? path(...args) : path;
-  if (typeof text !== "string")
+  if (typeof text !== "string") {
+    ignoreOutcome(text);
     throw invalid(TypeError, PLACE, "path", `path must answer a string, got ${typeof text}`);
+  }
   // After a slash it cannot become part of the host.
   return text === "" || text.startsWith("/") || text.startsWith("?") ? text : `/${text}`;
 }
@@ -137,9 +140,13 @@ function inspector(name: string): Inspector {
       return failOnStatuses.has(status) ? new HttpStatusError(name, endpoint, status) : undefined;
     },
     discard: (value) => {
-      const body = (Object(value) as Response).body ?? undefined;
-      // Without this, its connection waits for a reader that never comes.
-      if (body?.locked === false) ignoreOutcome(body.cancel());
+      try {
+        const body = (Object(value) as Response).body ?? undefined;
+        // Without this, its connection waits for a reader that never comes.
+        if (body?.locked === false) ignoreOutcome(body.cancel());
+      } catch {
+        // The global `fetch` may be anyone's, and so may its answer.
+      }
     },
   };
 }

@@ -1,6 +1,7 @@
 import { onAbort } from "./abort-listeners";
 import { Deadline } from "./deadline";
 import { BreakerOpenError, DeadlineExceededError, HedgeLostError, SourceAttemptsError } from "./errors";
+import { ignoreOutcome } from "./guard";
 import {
   ACTION_ASK_GATE,
   ACTION_CANCEL,
@@ -233,7 +234,9 @@ export class SourceOperation {
   #askGate(): void {
     let allowed = false;
     try {
-      allowed = this.#core.options.gate?.() === true;
+      const answer: unknown = this.#core.options.gate?.();
+      ignoreOutcome(answer);
+      allowed = answer === true;
     } catch {
       // A gate that cannot say so does not allow it.
     }
@@ -257,7 +260,13 @@ export class SourceOperation {
 
   #arrived(attempt: Attempt, value: unknown): void {
     const { inspector } = this.#core;
-    const refusal = attempt.live ? inspector?.refusal(value, attempt.endpoint, this.#statuses) : undefined;
+    let refusal: unknown;
+    try {
+      if (attempt.live) refusal = inspector?.refusal(value, attempt.endpoint, this.#statuses);
+    } catch (error) {
+      this.#failed(attempt, error);
+      return;
+    }
     if (refusal !== undefined) {
       inspector?.discard(value);
       this.#failed(attempt, refusal);

@@ -1,3 +1,5 @@
+import { ignoreOutcome } from "./guard";
+
 /** Codes of Node's sockets and resolver, and of undici, that say the connection failed rather than the request. */
 const CONNECTION_CODES: ReadonlySet<unknown> = new Set([
   "ECONNREFUSED",
@@ -54,7 +56,11 @@ export function isTransient(
   own: ((error: unknown) => boolean) | undefined,
 ): boolean {
   try {
-    if (own !== undefined) return own(error) === true;
+    if (own !== undefined) {
+      const answer: unknown = own(error);
+      ignoreOutcome(answer);
+      return answer === true;
+    }
     const status = statusOf(error);
     return (status !== undefined && failOnStatuses.has(status)) || isConnectionError(error);
   } catch {

@@ -72,7 +72,22 @@ describe("httpSource", () => {
     expect(await rejection(throws())).toBe(error);
     const wrong = httpSource({ name: "users", endpoints: [origin.url], path: (() => 1) as never });
     expect(await rejection(wrong())).toMatchObject({ option: "path" });
+    const late = httpSource({ name: "users", endpoints: [origin.url], path: (() => Promise.reject(error)) as never });
+    expect(await rejection(late())).toMatchObject({ option: "path" });
     expect(origin.got).toEqual([]);
+  });
+
+  it("rejects once when both headers and body fail", async () => {
+    const users = httpSource({
+      name: "users",
+      endpoints: ["http://127.0.0.1:1"],
+      method: "POST",
+      headers: () => Promise.reject(new Error("no headers")),
+      body: () => {
+        throw new Error("no body");
+      },
+    });
+    expect(await rejection(users())).toMatchObject({ message: expect.stringMatching(/^no (headers|body)$/) });
   });
 });
 
@@ -296,6 +311,22 @@ describe("the global fetch", () => {
     }
     vi.spyOn(globalThis, "fetch").mockResolvedValue({ status: 503 } as never);
     expect(await rejection(users())).toMatchObject({ status: 503 });
+  });
+
+  it("may answer what cannot be looked at, or not be cancelled", async () => {
+    const users = httpSource({ name: "users", endpoints: ["http://127.0.0.1:1"] });
+    const error = new Error("not to be looked at");
+    const fails = (): never => {
+      throw error;
+    };
+    const opaque = new Proxy({}, { get: (_target, name) => (name === "then" ? undefined : fails()) });
+    vi.spyOn(globalThis, "fetch").mockResolvedValue(opaque as never);
+    expect(await rejection(users())).toBe(error);
+    for (const body of [{ locked: false }, { locked: false, cancel: fails }, { locked: false, cancel: 1 }]) {
+      vi.spyOn(globalThis, "fetch").mockResolvedValue({ status: 503, body } as never);
+      expect(await rejection(users())).toMatchObject({ status: 503 });
+    }
+    expect(users.stats()).toMatchObject({ pending: 0, inFlight: 0 });
   });
 
   it("is looked up at each attempt", async () => {

@@ -321,6 +321,7 @@ describe("retry.isTransient", () => {
   it.each<[string, () => unknown]>([
     ["throws", () => Promise.reject.call(undefined)],
     ["answers a promise", async () => true],
+    ["answers a promise that rejects", () => Promise.reject(new Error("isTransient"))],
   ])("that %s makes the error fatal", async (_what, isTransient) => {
     expect((await retried(installed(), { isTransient: isTransient as () => boolean })).count).toBe(1);
   });
