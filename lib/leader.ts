@@ -434,7 +434,7 @@ export class Leader implements Waiter {
   #afterSourceTimeout(awaitsRead: boolean): void {
     const { name, fallbackTimeoutMs } = this.#useCase;
     const error = new FallbackTimeoutError(name, fallbackTimeoutMs as number);
-    this.#run?.abort(error);
+    this.#run?.timeOut(error);
     this.#run?.over("timeout");
     this.#sourceFailed(error, awaitsRead);
   }

@@ -131,7 +131,7 @@ export interface SourceSteps {
   readonly start: (plan: number, leftMs: number) => number;
   readonly settled: (slot: number, attemptAndOutcome: number) => void;
   readonly gate: (slot: number, allowed: 0 | 1) => void;
-  readonly abort: (slot: number) => void;
+  readonly abort: (slot: number, tooLate: 0 | 1) => void;
   readonly advance: () => void;
   /** Takes the next step: an action, and its detail above {@link ACTION_BITS}; 0 when there is none. */
   readonly next: () => number;

@@ -72,7 +72,7 @@ export class SourceOperation {
   #unlisten: (() => void) | undefined;
   #abortReason: unknown;
   #fatalError: unknown;
-  #expiry: DeadlineExceededError | undefined;
+  #expiry: Error | undefined;
   #winner: Attempt | undefined;
   /** Of the call alone, in milliseconds; undefined without one. */
   #timeoutMs: number | undefined;
@@ -115,7 +115,14 @@ export class SourceOperation {
   abort(reason: unknown): void {
     if (this.#settled || this.#slot < 0) return;
     this.#abortReason = reason;
-    this.#tell(() => this.#core.steps.abort(this.#slot));
+    this.#tell(() => this.#core.steps.abort(this.#slot, 0));
+  }
+
+  /** As {@link SourceOperation.abort}, because it took too long: the attempts count as timeouts. */
+  timeOut(error: Error): void {
+    if (this.#settled || this.#slot < 0) return;
+    this.#expiry = error;
+    this.#tell(() => this.#core.steps.abort(this.#slot, 1));
   }
 
   /** A step of the engine's. Only taken note of: no user code may run here. */
@@ -163,7 +170,7 @@ export class SourceOperation {
     this.#unlisten = onAbort(signal, () => {
       this.#abortReason = signal.reason;
       // In the context of whoever aborts: the steps are done in a continuation of the call.
-      if (!this.#settled) this.#core.tell(() => this.#core.steps.abort(this.#slot));
+      if (!this.#settled) this.#core.tell(() => this.#core.steps.abort(this.#slot, 0));
     });
   }
 

@@ -2,6 +2,7 @@ import type { MetricLayer } from "./metrics";
 import type { Span, SpanOutcome } from "./observers";
 import type { Call } from "./plain-call";
 import { type SourceCall, sourceCallOf } from "./source-call";
+import type { SourceOperation } from "./source-operation";
 import type { UseCase } from "./use-case";
 
 const MS_PER_SECOND = 1_000;
@@ -13,7 +14,7 @@ export class SourceRun {
   readonly #layer: MetricLayer;
   readonly #since: number;
   #span: Span | undefined;
-  #abort: ((reason: unknown) => void) | undefined;
+  #operation: SourceOperation | undefined;
 
   constructor(useCase: UseCase, layer: MetricLayer) {
     this.#useCase = useCase;
@@ -30,14 +31,18 @@ export class SourceRun {
   }
 
   #operate(source: SourceCall, args: unknown[]): Promise<unknown> {
-    const operation = source.begin(args, this.#useCase.fallbackTimeoutMs);
-    this.#abort = (reason) => operation.abort(reason);
-    return operation.promise;
+    this.#operation = source.begin(args, this.#useCase.fallbackTimeoutMs);
+    return this.#operation.promise;
   }
 
   /** Tells a source that nobody needs its result. A plain function runs on. */
   abort(reason: unknown): void {
-    this.#abort?.(reason);
+    this.#operation?.abort(reason);
+  }
+
+  /** As {@link SourceRun.abort}, because it took too long. */
+  timeOut(error: Error): void {
+    this.#operation?.timeOut(error);
   }
 
   /** It is over, and somebody waited for it. */

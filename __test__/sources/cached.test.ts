@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, it } from "vitest";
 import { DialCacheKeyConfig } from "../../lib/config";
 import { DialCache } from "../../lib/dialcache";
-import { FallbackTimeoutError, HedgeLostError, SourceAttemptsError } from "../../lib/errors";
+import { BreakerOpenError, FallbackTimeoutError, HedgeLostError, SourceAttemptsError } from "../../lib/errors";
 import { source } from "../../lib/source";
 import type { SourceContext, SourceOptions } from "../../lib/source-types";
 import type { CachedOptions } from "../../lib/types";
@@ -72,9 +72,21 @@ describe("a source in place of a function in cached()", () => {
     expect(first).toBeInstanceOf(FallbackTimeoutError);
     expect(first).toMatchObject({ useCase: "GetUser", timeoutMs: 50 });
     expect(second).toBe(first);
-    for (const { ctx } of attempts) expect(ctx.signal.aborted).toBe(true);
+    for (const { ctx } of attempts) expect(ctx.signal.reason).toBe(first);
     expect(attempts).toHaveLength(2);
     expect(users.stats()).toMatchObject({ pending: 0, timers: 0, inFlight: 0 });
+  });
+
+  it("has its breaker opened by calls that fallbackTimeoutMs ends: a frozen origin is no cancelled loser", async () => {
+    const clock = installed();
+    const { load, users, log } = rig(1, { breaker: {} }, { fallbackTimeoutMs: 50 });
+    const calls = Array.from({ length: 20 }, (_, id) => rejection(load(String(id))));
+    await clock.advance(50);
+    for (const call of calls) expect(await call).toBeInstanceOf(FallbackTimeoutError);
+    expect(users.stats().attempts.primary).toEqual({ ok: 0, error: 0, timeout: 20, cancelled: 0 });
+    expect(users.stats().breakers).toEqual(["open"]);
+    expect(await rejection(load("20"))).toBeInstanceOf(BreakerOpenError);
+    expect(log()).toHaveLength(20);
   });
 
   it("is bounded by its own timeout when that is shorter, with its own error", async () => {

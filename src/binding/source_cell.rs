@@ -39,7 +39,7 @@ pub enum SourceStep {
     Settled = 1,
     /// The user's gate has answered: the slot, and 1 when it allows.
     Gate = 2,
-    /// The caller aborted: the slot.
+    /// Nobody waits any longer: the slot, and 1 when it took too long or 0 when the caller aborted.
     Abort = 3,
     /// Time has passed.
     Advance = 4,
@@ -210,8 +210,11 @@ impl SourceCell {
         self.of(slot, |op, core, now, out| core.gate(op, allowed != 0, now, out))
     }
 
-    fn abort(&self, slot: u32, _: u32) -> i32 {
-        self.of(slot, |op, core, now, out| core.abort(op, now, out))
+    fn abort(&self, slot: u32, too_late: u32) -> i32 {
+        self.of(slot, |op, core, now, out| match too_late {
+            0 => core.abort(op, now, out),
+            _ => core.time_out(op, now, out),
+        })
     }
 
     fn advance(&self, _: u32, _: u32) -> i32 {

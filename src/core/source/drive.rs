@@ -86,6 +86,15 @@ impl Source {
         }
     }
 
+    /// The caller stopped waiting because it took too long, whatever the operation's own deadline is: its
+    /// attempts ran into it all the same. Ignored once the call is settled.
+    pub fn time_out(&mut self, op: OpId, now: Nanos, out: &mut Vec<Step>) {
+        match self.operations.get_mut(op) {
+            Some(operation) if operation.phase != Phase::Answered => self.expire(op, now, out),
+            _ => {}
+        }
+    }
+
     /// When [`Source::advance`] has something to do.
     #[must_use]
     pub fn next_due(&self) -> Option<Nanos> {

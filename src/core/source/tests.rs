@@ -52,6 +52,12 @@ impl Desk {
         of(op, out)
     }
 
+    fn time_out(&mut self, op: OpId) -> Vec<Action> {
+        let mut out = Vec::new();
+        self.source.time_out(op, self.now, &mut out);
+        of(op, out)
+    }
+
     fn gate(&mut self, op: OpId, allowed: bool) -> Vec<Action> {
         let mut out = Vec::new();
         self.source.gate(op, allowed, self.now, &mut out);

@@ -241,3 +241,27 @@ fn a_backoff_whose_timer_comes_too_late_starts_nothing() {
     desk.source.advance(desk.now, &mut out);
     assert_eq!(of(op, out), [Action::Reject(Rejection::Deadline { given: false })]);
 }
+
+#[test]
+fn a_caller_that_has_waited_too_long_times_attempts_out_before_the_deadline_does() {
+    let mut desk = Desk::new(SourceOptions {
+        timeout_ms: Some(10_000.0),
+        breaker: true,
+        ..options(1)
+    });
+    for _ in 0..20 {
+        let (op, _) = desk.call();
+        let expected = [
+            Action::Cancel {
+                attempt: 1,
+                reason: CancelReason::Deadline,
+            },
+            Action::Reject(Rejection::Deadline { given: false }),
+        ];
+        assert_eq!(desk.time_out(op), expected);
+        assert!(desk.time_out(op).is_empty(), "settled");
+    }
+    assert_eq!(desk.ended(AttemptKind::Primary, AttemptOutcome::Timeout), 20);
+    assert_eq!(desk.breakers(), [BreakerState::Open]);
+    assert!(desk.is_idle());
+}
