@@ -62,6 +62,14 @@ export class Deadline {
   }
 
   /**
+   * A step of somebody else's begins, which keeps its own time: the signal's reason is to name it.
+   * @internal
+   */
+  entered(step: string): void {
+    this.#lastStep = step;
+  }
+
+  /**
    * The error of a step that this deadline has ended: the signal's reason when that is of the same step.
    * @internal
    */

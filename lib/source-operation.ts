@@ -100,6 +100,7 @@ export class SourceOperation {
       this.#reject(exceeded(call?.deadline as Deadline, this.#core.name));
       return;
     }
+    if (call?.deadline instanceof Deadline) call.deadline.entered(this.#core.name);
     const left = limitMs === undefined ? given : Math.min(limitMs, given ?? limitMs);
     this.#since = this.#core.now();
     this.#tell(() => {

@@ -155,6 +155,17 @@ describe("a deadline that a call is given", () => {
     expect(deadline.signal.reason).toBe(await call);
   });
 
+  it("rejects with its signal's reason, also when somebody has looked at the signal before", async () => {
+    const clock = installed();
+    const { fns } = stage();
+    const deadline = Deadline.after(30);
+    const { signal } = deadline;
+    const call = rejection(source(fns, { name: "users" }).execute({ deadline }));
+    await clock.advance(30);
+    expect(await call).toBe(signal.reason);
+    expect(signal.reason).toMatchObject({ step: "users" });
+  });
+
   it("that lasts longer leaves the timeout in force", async () => {
     const clock = installed();
     const { fns, attempts } = stage();
