@@ -233,6 +233,18 @@ describe("the caller's signal", () => {
     expect(log()).toEqual([]);
   });
 
+  it("that a listener aborts keeps the attempt it was told of from starting", async () => {
+    const { fns, attempts, log } = stage(2);
+    const caller = new AbortController();
+    const onFailover = (): void => caller.abort("enough");
+    const users = source(fns, { name: "users", idempotent: true, failover: {}, onFailover });
+    const call = rejection(users.execute({ signal: caller.signal }));
+    attempts[0]?.reject(connectionError());
+    expect(await call).toBe("enough");
+    expect(log()).toEqual(["primary@0"]);
+    expect(users.stats()).toMatchObject({ pending: 0, inFlight: 0 });
+  });
+
   it("has no listener left, however calls end", async () => {
     const clock = installed();
     const { signal } = new AbortController();
@@ -334,6 +346,23 @@ describe("errors", () => {
     attempts[0]?.reject(new Error("AbortError"));
     await soon();
     expect(users.stats().attempts.primary).toEqual({ ok: 0, error: 0, timeout: 0, cancelled: 1 });
+  });
+});
+
+describe("ctx.signal", () => {
+  it("has aborted, with its reason, also when it is first looked at after the attempt lost", async () => {
+    const clock = installed();
+    const contexts: SourceContext[] = [];
+    const slow = (ctx: SourceContext): Promise<string> => {
+      contexts.push(ctx);
+      return new Promise(() => {});
+    };
+    const users = source([slow, () => "fast"], { name: "users", idempotent: true, hedge: { delayMs: 10 } });
+    const call = users.execute({});
+    await clock.advance(10);
+    expect(await call).toBe("fast");
+    expect(contexts[0]?.signal.aborted).toBe(true);
+    expect(contexts[0]?.signal.reason).toBeInstanceOf(HedgeLostError);
   });
 });
 

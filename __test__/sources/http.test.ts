@@ -236,6 +236,22 @@ describe("beforeSend", () => {
     expect(origin.got).toMatchObject([{ url: "/after", headers: { "x-new": "yes" } }]);
   });
 
+  it("changes nothing about how a loser ends: its connection is closed", async () => {
+    const slow = await startOrigin(silent);
+    const fast = await startOrigin(answering(200));
+    const users = httpSource({
+      name: "users",
+      endpoints: [slow.url, fast.url],
+      hedge: { delayMs: 10 },
+      beforeSend: async (request, { attempt }) => {
+        if (attempt > 1) await until("the slow request is there", () => slow.waiting.length === 1);
+        request.headers.set("x-signature", "yes");
+      },
+    });
+    expect((await users()).status).toBe(200);
+    await until("the loser's connection is closed", () => slow.aborted === 1);
+  });
+
   it("that is still at it when the attempt loses sends nothing", async () => {
     const first = await startOrigin(answering(200));
     const second = await startOrigin(answering(200, "second"));

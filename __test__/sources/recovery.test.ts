@@ -318,6 +318,29 @@ describe("retry.isTransient", () => {
     expect(await call).toBe("eu");
   });
 
+  it("of the call is before that of the source", async () => {
+    const mine = new Error("mine");
+    const { users, attempts } = rigged(1, { retry: { baseDelayMs: 0, isTransient: () => false } });
+    const call = users.execute({ retry: { isTransient: (error) => error === mine } });
+    attempts[0]?.reject(mine);
+    await vi.waitUntil(() => attempts.length === 2);
+    attempts[1]?.resolve("again");
+    expect(await call).toBe("again");
+  });
+
+  it("is not asked about the end of a loser", async () => {
+    const clock = installed();
+    const isTransient = vi.fn(() => true);
+    const { users, attempts } = rigged(2, { hedge: { delayMs: 10 }, retry: { isTransient } });
+    const call = users.execute({});
+    await clock.advance(10);
+    attempts[1]?.resolve("hedge");
+    expect(await call).toBe("hedge");
+    attempts[0]?.reject(connectionError());
+    await soon();
+    expect(isTransient).not.toHaveBeenCalled();
+  });
+
   it.each<[string, () => unknown]>([
     ["throws", () => Promise.reject.call(undefined)],
     ["answers a promise", async () => true],
