@@ -317,9 +317,11 @@ describe("the process", () => {
     expect(await runScript(script)).toMatchObject({ code: 0, stdout: "end\n" });
   });
 
-  it("waits for a pending step", async () => {
+  it.each(["", "void deadline.signal;"])("waits for a pending step: %s", async (before) => {
     const script = `
-      dialcache.Deadline.after(40).run("step", () => new Promise(() => {})).catch(({ code, step }) => console.log(code, step));`;
+      const deadline = dialcache.Deadline.after(40);
+      ${before}
+      deadline.run("step", () => new Promise(() => {})).catch(({ code, step }) => console.log(code, step));`;
     expect(await runScript(script)).toMatchObject({ code: 0, stdout: "DIALCACHE_DEADLINE_EXCEEDED step\n" });
   });
 });
