@@ -834,7 +834,7 @@ export interface HttpSourceOptions<Args extends any[]> extends SourcePolicies {
   readonly body?: HttpBody | ((...args: Args) => Awaitable<HttpBody | null | undefined>) | undefined;
   /**
    * Called with each attempt's request before it is sent, for what is bound to time or place, such as a signature. May
-   * change its headers, or answer another request.
+   * change its headers, or answer another request. The attempt's signal is put in the place of that request's own.
    */
   readonly beforeSend?: ((request: Request, ctx: SourceContext) => Awaitable<Request | undefined | void>) | undefined;
   /** Same as `failover.failOnStatuses`, which is before it. */

@@ -31,7 +31,7 @@ export interface HttpSourceOptions<Args extends any[]> extends SourcePolicies {
   readonly body?: HttpBody | ((...args: Args) => Awaitable<HttpBody | null | undefined>) | undefined;
   /**
    * Called with each attempt's request before it is sent, for what is bound to time or place, such as a signature. May
-   * change its headers, or answer another request.
+   * change its headers, or answer another request. The attempt's signal is put in the place of that request's own.
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return statement is one of these
   readonly beforeSend?: ((request: Request, ctx: SourceContext) => Awaitable<Request | undefined | void>) | undefined;

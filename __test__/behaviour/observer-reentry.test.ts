@@ -45,9 +45,13 @@ describe.each(CLIENT_RIGS)("$client, $time: metrics and logger that use the cach
       expect(await Promise.all([load("1"), load("1")])).toEqual(["user 1", "user 1"]);
       expect(await load("1")).toBe("user 1");
       expect(inner.length).toBeGreaterThan(0);
-      for (const value of await Promise.all(inner)) expect(value).toBe("user 1");
-      await world.written();
-      await turns(2);
+      // What the observers call is observed as well, and makes them call again.
+      for (let seen = 0; seen < inner.length; ) {
+        seen = inner.length;
+        for (const value of await Promise.all(inner)) expect(value).toBe("user 1");
+        await world.written();
+        await turns(2);
+      }
       expect(world.cache.stats()).toMatchObject({
         flights: { active: 0, followers: 0, lingering: 0 },
         timers: { armed: 0 },

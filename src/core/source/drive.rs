@@ -71,7 +71,7 @@ impl Source {
                 self.cancel_running(op, CancelReason::SiblingFailed, now, out);
                 self.reject(op, Rejection::Attempt(attempt), out);
             }
-            Outcome::Transient => self.failed(op, now, out),
+            Outcome::Transient => self.failed(op, ended.endpoint, now, out),
         }
     }
 

@@ -8,12 +8,14 @@ use super::state::Source;
 use super::step::{Action, AttemptKind, CancelReason, Event, OpId, Rejection, Step};
 
 impl Source {
-    /// An attempt has failed in a way that another may not.
-    pub(super) fn failed(&mut self, op: OpId, now: Nanos, out: &mut Vec<Step>) {
+    /// An attempt at an endpoint has failed in a way that another may not.
+    pub(super) fn failed(&mut self, op: OpId, from: u32, now: Nanos, out: &mut Vec<Step>) {
         let Some(operation) = self.operations.get_mut(op) else {
             return;
         };
         if operation.attempts.any_running() {
+            // What runs may hang: it is no reason to leave an endpoint untried.
+            self.fail_over(op, from, now, out);
             return;
         }
         // A hedge runs beside something. What comes now is no hedge, and plans its own.
@@ -21,22 +23,13 @@ impl Source {
         if operation.attempts.len() >= operation.plan.max_attempts {
             return self.reject_with_errors(op, out);
         }
-        let from = operation.attempts.last().endpoint;
-        if let Some(plan) = operation.plan.failover
-            && let Some(endpoint) = self.endpoints.alternate(plan, &operation.attempts, now)
-        {
-            let attempt = operation.attempts.len() + 1;
-            let event = Event::Failover {
-                attempt,
-                from,
-                endpoint,
-            };
-            out.push(Step {
-                op,
-                action: Action::Tell(event),
-            });
-            self.launch(op, AttemptKind::Failover, endpoint, now, out);
-        } else if let Some(plan) = operation.plan.retry {
+        if self.fail_over(op, from, now, out) {
+            return;
+        }
+        let Some(operation) = self.operations.get_mut(op) else {
+            return;
+        };
+        if let Some(plan) = operation.plan.retry {
             let backoff = backoff(plan, operation.retries, &mut self.endpoints.random);
             let until = now.saturating_add(backoff);
             let fits = operation.deadline.is_none_or(|deadline| until < deadline);
@@ -52,6 +45,34 @@ impl Source {
             return self.reject_with_errors(op, out);
         }
         self.rearm(op);
+    }
+
+    /// Starts an attempt at another endpoint, if that is allowed and one is left.
+    fn fail_over(&mut self, op: OpId, from: u32, now: Nanos, out: &mut Vec<Step>) -> bool {
+        let Some(operation) = self.operations.get_mut(op) else {
+            return false;
+        };
+        if operation.attempts.len() >= operation.plan.max_attempts {
+            return false;
+        }
+        let Some(plan) = operation.plan.failover else {
+            return false;
+        };
+        let Some(endpoint) = self.endpoints.alternate(plan, &operation.attempts, now) else {
+            return false;
+        };
+        let event = Event::Failover {
+            attempt: operation.attempts.len() + 1,
+            from,
+            endpoint,
+        };
+        out.push(Step {
+            op,
+            action: Action::Tell(event),
+        });
+        self.launch(op, AttemptKind::Failover, endpoint, now, out);
+        self.rearm(op);
+        true
     }
 
     pub(super) fn retry(&mut self, op: OpId, backoff: Nanos, now: Nanos, out: &mut Vec<Step>) {

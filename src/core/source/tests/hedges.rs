@@ -294,3 +294,45 @@ fn a_budget_that_is_low_makes_auto_wait_longer_and_a_fixed_delay_not() {
         assert_eq!(started(&desk.wait(op, 2 * MS)), HEDGE, "{fixed} {tokens_left}");
     }
 }
+
+#[test]
+fn a_failure_beside_a_hedge_that_hangs_goes_to_the_endpoint_that_is_left() {
+    for failing in [1, 2] {
+        let mut desk = Desk::new(SourceOptions {
+            failover: Some(FailoverOptions::default()),
+            ..hedged(3, hedge_after(10.0))
+        });
+        let (op, _) = desk.call();
+        assert_eq!(started(&desk.wait(op, 10 * MS)), [(2, AttemptKind::Hedge, 1)]);
+        let actions = desk.settle(op, failing, Outcome::Transient);
+        assert_eq!(started(&actions), [(3, AttemptKind::Failover, 2)]);
+        let told = Event::Failover {
+            attempt: 3,
+            from: failing - 1,
+            endpoint: 2,
+        };
+        assert_eq!(actions[0], Action::Tell(told));
+        let actions = desk.settle(op, 3, Outcome::Ok);
+        assert_eq!(cancelled(&actions), [(3 - failing, CancelReason::Lost)]);
+        assert!(desk.is_idle());
+    }
+}
+
+#[test]
+fn a_failure_beside_others_waits_for_them_when_no_endpoint_or_attempt_is_left() {
+    for (endpoints, max_attempts) in [(2, 3.0), (3, 2.0)] {
+        let mut desk = Desk::new(SourceOptions {
+            failover: Some(FailoverOptions::default()),
+            retry: Some(RetryOptions {
+                max_attempts: Some(max_attempts),
+                ..RetryOptions::default()
+            }),
+            ..hedged(endpoints, hedge_after(10.0))
+        });
+        let (op, _) = desk.call();
+        desk.wait(op, 10 * MS);
+        assert_eq!(desk.settle(op, 1, Outcome::Transient), []);
+        desk.settle(op, 2, Outcome::Ok);
+        assert!(desk.is_idle());
+    }
+}

@@ -104,7 +104,6 @@ impl Model {
                     AttemptKind::Failover => {
                         assert!(self.plan.failover.is_some());
                         assert!(story.attempts.iter().all(|attempt| attempt.1 != endpoint));
-                        assert_eq!(story.runs(), 0);
                     }
                     AttemptKind::Retry => {
                         assert!(self.plan.retry.is_some());
@@ -178,6 +177,34 @@ impl Model {
         } else {
             assert!(story.answer.is_some() || started(AttemptKind::Hedge), "at once");
         }
+    }
+
+    /// How a failure beside running attempts must go on: they are waited for, and an endpoint that is
+    /// left is tried meanwhile.
+    pub(super) fn failed_beside_others(&self, story: &Story, steps: &[Step]) {
+        let is_failover = |step: &&Step| {
+            matches!(
+                step.action,
+                Action::Start {
+                    kind: AttemptKind::Failover,
+                    ..
+                } | Action::Tell(Event::Failover { .. })
+            )
+        };
+        assert_eq!(steps.iter().filter(is_failover).count(), steps.len());
+        assert!(story.answer.is_none(), "the others are waited for");
+        let fails_over = !steps.is_empty();
+        let before = story.attempts.len() - usize::from(fails_over);
+        let tried = |endpoint: &u32| story.attempts[..before].iter().any(|attempt| attempt.1 == *endpoint);
+        let endpoints = u32::try_from(self.options.endpoints).expect("few");
+        let may = self.plan.failover.is_some()
+            && u32::try_from(before).expect("few") < self.plan.max_attempts
+            && !(0..endpoints).all(|endpoint| tried(&endpoint));
+        assert!(may || !fails_over);
+        assert!(
+            fails_over || !may || self.options.breaker,
+            "an endpoint that is left is tried at once"
+        );
     }
 
     pub(super) fn check(&self, source: &Source) {
