@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -25,6 +26,8 @@ pub(super) struct Connection {
     unanswered: Mutex<VecDeque<Instant>>,
     became_busy: Notify,
     write_window: Semaphore,
+    /// About how large a value's reply is, going by the latest ones.
+    reply_bytes: AtomicUsize,
     ended: OnceLock<RemoteError>,
 }
 
@@ -36,6 +39,7 @@ impl Connection {
             unanswered: Mutex::default(),
             became_busy: Notify::new(),
             write_window: Semaphore::new(WRITE_WINDOW_BYTES),
+            reply_bytes: AtomicUsize::new(0),
             ended: OnceLock::new(),
         }
     }
@@ -55,6 +59,7 @@ impl Connection {
         let replies = self.multiplexer.clone().send_packed_commands(commands, 0, count).await;
         self.count_out();
         let replies = replies.map_err(|error| self.failure(&error))?;
+        self.note_bytes(replies.iter().map(value_bytes).sum::<usize>() / count.max(1));
         if replies.len() == count {
             Ok(replies)
         } else {
@@ -67,7 +72,25 @@ impl Connection {
         self.count_in();
         let reply = self.multiplexer.clone().send_packed_command(command).await;
         self.count_out();
-        reply.map_err(|error| self.failure(&error))
+        let reply = reply.map_err(|error| self.failure(&error))?;
+        self.note_bytes(value_bytes(&reply));
+        Ok(reply)
+    }
+
+    /// About how many bytes a reply has.
+    pub fn reply_bytes(&self) -> usize {
+        self.reply_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Larger ones count at once, smaller ones by and by: it is large ones that others would wait for.
+    fn note_bytes(&self, bytes: usize) {
+        let before = self.reply_bytes.load(Ordering::Relaxed);
+        let next = if bytes > before {
+            bytes
+        } else {
+            before - (before - bytes).div_ceil(8)
+        };
+        self.reply_bytes.store(next, Ordering::Relaxed);
     }
 
     fn failure(&self, error: &RedisError) -> RemoteError {
@@ -129,6 +152,14 @@ impl Connection {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Instant>> {
         self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn value_bytes(reply: &Value) -> usize {
+    match reply {
+        Value::BulkString(bytes) => bytes.len(),
+        Value::Array(items) => items.iter().map(value_bytes).sum(),
+        _ => 0,
     }
 }
 

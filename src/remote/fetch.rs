@@ -69,18 +69,26 @@ pub(super) async fn fetch(client: &Arc<Shared>, request: &ReadRequest, progress:
         deadline: request.deadline,
         progress,
     };
+    match (
+        ask.about(&request.value_key, &command(request)).await,
+        &request.watermark_key,
+    ) {
+        (Fetched::Reply(Ok(reply)), Some(watermark_key)) if Redirect::is_split(&reply) => {
+            ask.one_by_one(&request.value_key, watermark_key).await
+        }
+        (fetched, _) => fetched.checked(),
+    }
+}
+
+/// What asks for a value, and its watermark.
+pub(super) fn command(request: &ReadRequest) -> Cmd {
     let Some(watermark_key) = &request.watermark_key else {
-        return ask.about(&request.value_key, &get(&request.value_key)).await.checked();
+        return get(&request.value_key);
     };
     // At one moment, or an invalidation could fall between.
     let mut mget = redis::cmd("MGET");
     mget.arg(&request.value_key).arg(watermark_key);
-    match ask.about(&request.value_key, &mget).await {
-        Fetched::Reply(Ok(reply)) if Redirect::is_split(&reply) => {
-            ask.one_by_one(&request.value_key, watermark_key).await
-        }
-        fetched => fetched.checked(),
-    }
+    mget
 }
 
 struct Ask<'a> {

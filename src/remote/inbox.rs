@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use super::client::{InvalidateRequest, ReadRequest, WriteRequest};
 use super::pending::Pending;
 use super::shared::Shared;
-use super::{invalidate, read, ready, supervisor, write};
+use super::{invalidate, read_batch, ready, supervisor, write};
 
 /// Something for the I/O thread to do.
 pub(super) enum Job {
@@ -34,10 +34,10 @@ impl Job {
         }
     }
 
-    fn start(self) {
+    fn start(self, reads: &mut Vec<(Pending, ReadRequest)>) {
         match self {
             Self::Connect(client) => supervisor::start(&client),
-            Self::Read(pending, request) => drop(tokio::spawn(read::run(pending, request))),
+            Self::Read(pending, request) => reads.push((pending, request)),
             Self::Write(pending, request) => drop(tokio::spawn(write::run(pending, request))),
             Self::Invalidate(pending, request) => drop(tokio::spawn(invalidate::run(pending, request))),
             Self::Ready(pending, limit) => drop(tokio::spawn(ready::run(pending, limit))),
@@ -88,6 +88,7 @@ impl Inbox {
     /// Starts jobs as they come, until the end.
     pub async fn run(&self) {
         let mut batch = Vec::new();
+        let mut reads = Vec::new();
         loop {
             {
                 let mut state = self.lock();
@@ -103,7 +104,8 @@ impl Inbox {
             if batch.is_empty() {
                 self.wake.notified().await;
             } else {
-                batch.drain(..).for_each(Job::start);
+                batch.drain(..).for_each(|job| job.start(&mut reads));
+                read_batch::start(reads.drain(..));
                 // Back to the queue only after what was started had its turn: requests that come
                 // meanwhile find this thread awake.
                 tokio::task::yield_now().await;

@@ -62,6 +62,9 @@ impl<T: Clone> Link<T> {
 
     /// The connection; waits for the first attempt's outcome, and no further.
     pub async fn settled(&self) -> Result<T, RemoteError> {
+        if let Some(settled) = self.now() {
+            return settled;
+        }
         self.until(|state| !matches!(state, State::Connecting)).await;
         self.now().unwrap_or_else(|| Err(RemoteError::closed()))
     }

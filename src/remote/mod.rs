@@ -9,6 +9,7 @@
 //! belongs to whoever waits for it, and a command that was given up still occupies the connection.
 //! For the same reason clusters are routed here: to each node its own connection and budgets.
 
+mod alarm;
 mod backoff;
 mod blocking;
 mod budget;
@@ -28,6 +29,7 @@ mod node;
 mod options;
 mod pending;
 mod read;
+mod read_batch;
 mod ready;
 mod resolve;
 mod route;

@@ -10,6 +10,7 @@ use crate::core::error::FrameError;
 use crate::core::frame::{self, Encoding, HEADER_BYTES};
 use crate::core::watermark;
 
+use super::alarm::until;
 use super::client::{Envelope, ReadRequest};
 use super::error::{ErrorKind, RemoteError};
 use super::event::{Hit, ReadOutcome};
@@ -47,7 +48,7 @@ pub(super) async fn run(mut pending: Pending, request: ReadRequest) {
                 pending.due();
                 progress.give_up();
                 if let Fetched::Reply(reply) = reply.await {
-                    record_late(&client, deadline, &reply.and_then(|reply| Found::new(reply, &request)));
+                    too_late(&client, &request, reply);
                 }
                 return;
             }
@@ -62,62 +63,75 @@ pub(super) async fn run(mut pending: Pending, request: ReadRequest) {
         Fetched::Over => return pending.finish_due(),
     };
 
-    let found = match reply.and_then(|reply| Found::new(reply, &request)) {
-        Ok(Some(found)) => found,
+    if let Some((pending, found)) = answer(pending, &request, reply) {
+        open_beside(pending, deadline, found).await;
+    }
+}
+
+/// Answers a read. A payload too big to be opened on this thread comes back.
+pub(super) fn answer(
+    pending: Pending,
+    request: &ReadRequest,
+    reply: Result<Value, RemoteError>,
+) -> Option<(Pending, Found)> {
+    let deadline = request.deadline;
+    match reply.and_then(|reply| Found::new(reply, request)) {
+        Ok(Some(found)) if found.is_big() => return Some((pending, found)),
+        Ok(Some(found)) => finish_hit(pending, deadline, found.open()),
         other => {
             let at = Instant::now();
             if is_over(deadline, at) {
-                record_late(&client, deadline, &other);
-                return pending.finish_due();
-            }
-            let outcome = match other {
-                Err(error) => ReadOutcome::Failed(error),
-                Ok(_) => ReadOutcome::Miss,
-            };
-            return pending.finish_read(at, outcome);
-        }
-    };
-    let opened = if found.is_big() {
-        tokio::select! {
-            biased;
-            opened = tokio::task::spawn_blocking(move || found.open()) => match opened {
-                Ok(opened) => opened,
-                Err(_) => return,
-            },
-            () = &mut due => {
-                client.record_late_hit(Duration::ZERO);
-                return pending.finish_due();
-            }
-            () = client.link.until_closed() => {
-                let closed = ReadOutcome::Failed(RemoteError::closed());
-                return pending.finish_read(Instant::now(), closed);
+                record_late(pending.client(), deadline, &other);
+                pending.finish_due();
+            } else {
+                let outcome = match other {
+                    Err(error) => ReadOutcome::Failed(error),
+                    Ok(_) => ReadOutcome::Miss,
+                };
+                pending.finish_read(at, outcome);
             }
         }
-    } else {
-        found.open()
-    };
-    let at = Instant::now();
-    if is_over(deadline, at) {
-        client.record_late_hit(lateness(deadline, at));
-        return pending.finish_due();
     }
-    pending.finish_read(at, ReadOutcome::Hit(opened));
+    None
 }
 
-/// The runtime's timers and the system call below them each round up to whole milliseconds, so that a
-/// deadline would be up to two late. The turn a millisecond before is often the first one after it.
-const ROUNDING: Duration = Duration::from_millis(1);
+fn finish_hit(pending: Pending, deadline: Option<Instant>, hit: Hit) {
+    let at = Instant::now();
+    if is_over(deadline, at) {
+        pending.client().record_late_hit(lateness(deadline, at));
+        return pending.finish_due();
+    }
+    pending.finish_read(at, ReadOutcome::Hit(hit));
+}
 
-async fn until(moment: Option<Instant>) {
-    let Some(deadline) = moment else {
-        return std::future::pending().await;
-    };
-    if let Some(early) = deadline.checked_sub(ROUNDING) {
-        tokio::time::sleep_until(early.into()).await;
+/// Opens a big payload on the second thread and answers, in time or as due.
+pub(super) async fn open_beside(pending: Pending, deadline: Option<Instant>, found: Found) {
+    let client = pending.client().clone();
+    tokio::select! {
+        biased;
+        opened = tokio::task::spawn_blocking(move || found.open()) => {
+            if let Ok(hit) = opened {
+                finish_hit(pending, deadline, hit);
+            }
+        }
+        () = until(deadline) => {
+            client.record_late_hit(Duration::ZERO);
+            pending.finish_due();
+        }
+        () = client.link.until_closed() => {
+            let closed = ReadOutcome::Failed(RemoteError::closed());
+            pending.finish_read(Instant::now(), closed);
+        }
     }
-    if Instant::now() < deadline {
-        tokio::time::sleep_until(deadline.into()).await;
-    }
+}
+
+/// Takes note of what came after the deadline.
+pub(super) fn too_late(client: &Shared, request: &ReadRequest, reply: Result<Value, RemoteError>) {
+    record_late(
+        client,
+        request.deadline,
+        &reply.and_then(|reply| Found::new(reply, request)),
+    );
 }
 
 pub(super) fn is_over(deadline: Option<Instant>, at: Instant) -> bool {
@@ -146,7 +160,7 @@ fn text(reply: Value) -> Result<Option<Vec<u8>>, RemoteError> {
 }
 
 /// A frame that may be served, its envelope still closed.
-struct Found {
+pub(super) struct Found {
     created_at_ms: u64,
     encoding: Encoding,
     envelope: Envelope,

@@ -22,6 +22,16 @@ const MAX_HOPS: u32 = 5;
 /// the number of tries.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// The server of a key and its connection, when both are there at once.
+pub(super) fn ready(client: &Shared, key: &str) -> Option<(Arc<Node>, Arc<Connection>)> {
+    let node = match &client.servers {
+        Servers::One(node) => Arc::clone(node),
+        Servers::Cluster(cluster) => cluster.owner(slot(key)).ok()?,
+    };
+    let connection = node.link.now()?.ok()?;
+    Some((node, connection))
+}
+
 /// The way of one request to its server.
 pub(super) struct Route<'a> {
     client: &'a Arc<Shared>,

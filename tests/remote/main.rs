@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 mod budgets;
+mod bursts;
 mod closing;
 mod cluster;
 mod cluster_faults;
