@@ -1,109 +1,115 @@
-// Runs the benchmarks, and tells which budgets are met: criterion's in benches/, and the workloads side by side with other
-// packages in benches/node/.
+// Runs the benchmarks, and tells which budgets are met: criterion's in benches/, the workloads side by side with other
+// packages in benches/node/, and the simulation of hedging in benches/tail/. Writes benches/RESULTS.md.
 //
-//   npm run bench [-- [--no-criterion] [--json] [part of a workload's name]...]
-import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+//   npm run bench -- --help
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { cpus, loadavg } from "node:os";
+import { loadavg } from "node:os";
 import { join } from "node:path";
-import { number, overBudget, renderBudgets, renderTable, verdict } from "../benches/node/support/report.mjs";
+import { judge } from "../benches/node/support/budgets.mjs";
+import { plotFiles } from "../benches/node/support/plot-options.mjs";
+import { number, renderBudgets, renderTable } from "../benches/node/support/report.mjs";
+import { optionsFrom, USAGE } from "./bench/arguments.mjs";
+import { measureCore, measureTail } from "./bench/core.mjs";
+import { machine, versions } from "./bench/facts.mjs";
+import { nodes } from "./bench/nodes.mjs";
+import { measuresOf, renderResults } from "./bench/results.mjs";
+import { folder, runWorkload, workloads } from "./bench/workloads.mjs";
 import { ensure, ensureModules } from "./ensure.mjs";
-import { runCriterion } from "./support/criterion.mjs";
 import { main, note, root, SetupError } from "./support/run.mjs";
 
-const folder = join(root, "benches", "node");
-/** Ends a workload that hangs. */
-const LIMIT_MS = 180_000;
-
-/** Budgets that criterion's figures answer to, in nanoseconds. */
-const CORE_BUDGETS = [
-  { what: "counters: one event", benchmark: "counter/add", ns: 15 },
-  { what: "read deadline: arm and disarm, the latest of 128", benchmark: "deadline/arm_disarm/latest/128", ns: 150 },
-  {
-    what: "read deadline: arm and disarm, the earliest of 128",
-    benchmark: "deadline/arm_disarm/earliest/128",
-    ns: 150,
-  },
-];
-
-function options(args) {
-  const flags = args.filter((arg) => arg.startsWith("--"));
-  const unknown = flags.find((flag) => !["--json", "--no-criterion"].includes(flag));
-  if (unknown) throw new SetupError(`unknown option ${unknown}: use --json, --no-criterion and parts of names`);
-  return {
-    json: flags.includes("--json"),
-    criterion: !flags.includes("--no-criterion"),
-    filters: args.filter((arg) => !arg.startsWith("--")),
-  };
-}
+const NOTHING = { measures: {} };
 
 function warnIfDebug() {
   const { DEBUG_BUILD } = createRequire(import.meta.url)("../binding.js");
   if (DEBUG_BUILD) note("the addon is a debug build: its figures mean nothing (node scripts/build.mjs --force)");
 }
 
-function workloads(filters) {
-  const names = readdirSync(folder).filter((name) => name.endsWith(".mjs"));
-  const chosen = names.filter((name) => filters.length === 0 || filters.some((part) => name.includes(part)));
-  return chosen.sort();
+/** A part that fails is reported, and the others are kept. */
+function attempt(what, measure) {
+  try {
+    return measure();
+  } catch (error) {
+    note(`${what} failed: ${error.message}`);
+    return { failure: error.message, measures: {} };
+  }
 }
 
-function run(name) {
-  note(`benches/node/${name}`);
-  const { stdout, status } = spawnSync(process.execPath, ["--expose-gc", join(folder, name), "--json"], {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "inherit"],
-    timeout: LIMIT_MS,
-  });
-  if (status === 0) return JSON.parse(stdout.trim().split("\n").at(-1));
-  note(`benches/node/${name} failed`);
-  return undefined;
+/** Every workload on every Node, one Node after the other within a workload. */
+async function runAll(names, versionsOfNode, { quick }, print) {
+  const runs = versionsOfNode.map((node) => ({ node, outcomes: [], load: [loadavg()[0]] }));
+  for (const name of names) {
+    for (const { node, outcomes } of runs) {
+      const outcome = await runWorkload(name, node, { quick });
+      outcomes.push(outcome);
+      if (outcome.result === undefined) continue;
+      const { workload, tables, notes } = outcome.result;
+      print([`# ${workload}, Node ${node.version}`, ...tables.map(renderTable), ...notes].join("\n\n"));
+    }
+  }
+  for (const { load } of runs) load.push(loadavg()[0]);
+  return runs;
 }
 
-function core(print) {
-  const medians = runCriterion();
-  const rows = Object.entries(medians).map(([name, ns]) => [name, ns]);
-  print(renderTable({ title: "core, medians", columns: ["", "ns"], rows }));
-  const budgets = CORE_BUDGETS.map(({ what, benchmark, ns }) => {
-    if (medians[benchmark] === undefined) throw new SetupError(`criterion did not measure ${benchmark}`);
-    return { what, measured: medians[benchmark], budget: ns, unit: "ns", atLeast: false };
-  });
-  return { medians, budgets };
+/** Replaces the document and all plots. */
+async function write(all) {
+  const { drawn } = await import("../benches/node/support/plot-svg.mjs");
+  const home = join(root, "benches", "plots");
+  mkdirSync(home, { recursive: true });
+  for (const file of readdirSync(home)) if (file.endsWith(".svg")) rmSync(join(home, file));
+  const linked = {};
+  for (const { name } of all.runs[0].outcomes) {
+    const runs = all.runs.map(({ node, outcomes }) => ({
+      node,
+      plots: outcomes.find((outcome) => outcome.name === name)?.result?.plots ?? [],
+    }));
+    linked[name] = plotFiles(runs).map(({ file, title, option }) => {
+      writeFileSync(join(home, file), drawn(option));
+      return { file: `plots/${file}`, title };
+    });
+  }
+  writeFileSync(join(root, "benches", "RESULTS.md"), renderResults(all, linked));
+  note("written: benches/RESULTS.md and benches/plots");
 }
 
-await main(() => {
-  const { json, criterion, filters } = options(process.argv.slice(2));
-  const print = json ? () => {} : (text) => console.log(`${text}\n`);
+function coreTable({ figures }) {
+  return renderTable({ title: "core", columns: ["", "ns"], rows: Object.entries(figures) });
+}
+
+await main(async () => {
+  const options = optionsFrom(process.argv.slice(2));
+  if (options.help) return console.log(USAGE);
+  const print = options.json ? () => {} : (text) => console.log(`${text}\n`);
   ensure();
   ensureModules(folder);
   warnIfDebug();
-  const names = workloads(filters);
-  if (names.length === 0) throw new SetupError(`no workload in benches/node has a name with ${filters.join(" or ")}`);
-
-  const load = [loadavg()[0]];
-  const found = [];
-  const failed = [];
-  for (const name of names) {
-    const result = run(name);
-    if (result === undefined) failed.push(name);
-    else {
-      found.push(result);
-      print([`# ${result.workload}`, ...result.tables.map(renderTable), ...result.notes].join("\n\n"));
-    }
+  const names = workloads(options.filters);
+  if (names.length === 0) {
+    throw new SetupError(`no workload in benches/node has a name with ${options.filters.join(" or ")}`);
   }
-  const measured = criterion && filters.length === 0 ? core(print) : { medians: {}, budgets: [] };
-  load.push(loadavg()[0]);
+  const runs = await runAll(names, await nodes(options), options, print);
+  const core = options.criterion ? attempt("criterion", measureCore) : NOTHING;
+  if (core.figures) print(coreTable(core));
+  const tail = options.tail ? attempt("the simulation of hedging", measureTail) : NOTHING;
+  if (tail.text) print(tail.text);
 
-  const budgets = [...found.flatMap((result) => result.budgets), ...measured.budgets];
-  const machine = `${cpus()[0]?.model ?? "unknown processor"}, ${cpus().length} cores, Node ${process.version}`;
-  print(`# Budgets\n\n${renderBudgets(budgets)}`);
-  print(
-    `${machine}; load ${load.map(number).join(" before, ")} after. Medians of interleaved rounds; CPU is the main thread's.`,
+  const shared = { ...core.measures, ...tail.measures };
+  for (const run of runs) {
+    run.budgets = judge(measuresOf(run, shared), { all: options.writes });
+    print(`# Budgets, Node ${run.node.version}\n\n${renderBudgets(run.budgets)}`);
+  }
+  const about = { date: new Date().toISOString().slice(0, 10), machine: machine(), versions: versions() };
+  const { processor, cores } = about.machine;
+  print(`${processor}, ${cores} cores; load ${runs[0].load.map(number).join(" before, ")} after.`);
+  if (options.writes) await write({ ...about, runs, core, tail });
+  if (options.json) {
+    const flat = runs.map(({ node, ...run }) => ({ node: node.version, ...run }));
+    console.log(JSON.stringify({ ...about, runs: flat, criterion: core.figures, tail: tail.text }));
+  }
+  const failed = runs.flatMap(({ node, outcomes }) =>
+    outcomes.filter(({ failure }) => failure !== undefined).map(({ name }) => `${name} (Node ${node.version})`),
   );
-  if (json) {
-    const judged = budgets.map((row) => ({ ...row, over: overBudget(row), verdict: verdict(row) }));
-    console.log(JSON.stringify({ machine, load, budgets: judged, workloads: found, criterion: measured.medians }));
-  }
+  if (core.failure) failed.push("criterion");
+  if (tail.failure) failed.push("the simulation of hedging");
   if (failed.length > 0) throw new SetupError(`failed: ${failed.join(", ")}`);
 });

@@ -98,8 +98,7 @@ await workload("Prometheus", async (report) => {
   const lines = (await busy.registry.metrics()).split("\n").length.toLocaleString("en-US");
   const results = await scrapes(busy);
   comparisonTable(report, `a scrape of ${USE_CASES} use cases, ${lines} lines`, results, "µs");
-  const { median } = figure(results["every number is new"].main);
-  report.budget("scrape of 200 use cases, main thread", median / 1e6, 5, "ms");
+  report.measure("scrape", figure(results["every number is new"].main.map((ns) => ns / 1e6)));
   await busy.cache.close();
 
   const hits = await compare([
@@ -108,5 +107,5 @@ await workload("Prometheus", async (report) => {
   ]);
   comparisonTable(report, "a local hit", hits);
   const to = ratio(hits["with Prometheus metrics"].main, hits["without metrics"].main);
-  report.budget("local hit with Prometheus metrics, to one without", to.median, 1.1, "x");
+  report.measure("scraped-hit", to);
 });

@@ -7,7 +7,7 @@ import { SetupError, status } from "./run.mjs";
 // A tenth of criterion's own defaults: enough for a table, not for telling two versions apart.
 const BRIEF = ["--warm-up-time", "0.1", "--measurement-time", "0.4", "--sample-size", "20"];
 
-/** Median nanoseconds by benchmark, in the order of their names. `filter` is a part of a name. */
+/** Nanoseconds by benchmark, in the order of their names: `{ median, min, max }` of the samples. `filter` is a part of a name. */
 export function runCriterion({ filter } = {}) {
   const home = mkdtempSync(join(tmpdir(), "dialcache-criterion-"));
   try {
@@ -16,15 +16,23 @@ export function runCriterion({ filter } = {}) {
     // Its own lines go to stderr: stdout belongs to the table.
     const code = status("cargo", args, { env, stdio: ["ignore", 2, 2] });
     if (code !== 0) throw new SetupError(`cargo ${args.join(" ")} failed (exit code ${code})`);
-    return Object.fromEntries(medians(home).sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true })));
+    return Object.fromEntries(figures(home).sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true })));
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
 }
 
-function medians(home) {
-  const read = (entry, name) => JSON.parse(readFileSync(join(entry.parentPath ?? entry.path, name), "utf8"));
+function figures(home) {
   return readdirSync(home, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.name === "benchmark.json" && (entry.parentPath ?? entry.path).endsWith("new"))
-    .map((entry) => [read(entry, "benchmark.json").full_id, read(entry, "estimates.json").median.point_estimate]);
+    .map((entry) => {
+      const read = (name) => JSON.parse(readFileSync(join(entry.parentPath ?? entry.path, name), "utf8"));
+      const { iters, times } = read("sample.json");
+      const samples = times.map((ns, sample) => ns / iters[sample]);
+      const { median } = read("estimates.json");
+      return [
+        read("benchmark.json").full_id,
+        { median: median.point_estimate, min: Math.min(...samples), max: Math.max(...samples) },
+      ];
+    });
 }

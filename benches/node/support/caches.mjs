@@ -1,9 +1,13 @@
 /** The packages that are compared, each set up as its documentation proposes for the job. */
+import KeyvRedis from "@keyv/redis";
 import { createCache } from "async-cache-dedupe";
 import { BentoCache, bentostore } from "bentocache";
 import { memoryDriver } from "bentocache/drivers/memory";
 import { redisDriver } from "bentocache/drivers/redis";
+import { createCache as createManagedCache } from "cache-manager";
+import { Cacheable, CacheableMemory } from "cacheable";
 import { Redis } from "ioredis";
+import { Keyv } from "keyv";
 import { LRUCache } from "lru-cache";
 import { createClient } from "redis";
 import { DialCache, DialCacheKeyConfig, RedisClient } from "../../../index.mjs";
@@ -75,9 +79,33 @@ export function bentoRedis(connection, options = {}) {
   return new BentoCache({ default: "redis", ttl: `${TTL_SEC}s`, stores, ...options });
 }
 
-/** ioredis as those who want throughput set it up. */
-export function ioredis(port) {
-  return new Redis({ port, host: "127.0.0.1", enableAutoPipelining: true });
+/** cache-manager over the memory store that its documentation takes. */
+export function managedLocal() {
+  const store = new CacheableMemory({ lruSize: LOCAL_ENTRIES, ttl: TTL_SEC * 1_000 });
+  return createManagedCache({ stores: [new Keyv({ store })] });
+}
+
+/** cache-manager over Redis. */
+export function managedRedis(url) {
+  return createManagedCache({ ttl: TTL_SEC * 1_000, stores: [new Keyv({ store: new KeyvRedis(url) })] });
+}
+
+/** cacheable over its memory store. */
+export function cacheableLocal() {
+  return new Cacheable({
+    ttl: TTL_SEC * 1_000,
+    primary: new Keyv({ store: new CacheableMemory({ lruSize: LOCAL_ENTRIES }) }),
+  });
+}
+
+/** cacheable over Redis. */
+export function cacheableRedis(url) {
+  return new Cacheable({ ttl: TTL_SEC * 1_000, primary: new Keyv({ store: new KeyvRedis(url) }) });
+}
+
+/** ioredis as those who want throughput set it up, or as it comes. */
+export function ioredis(port, { enableAutoPipelining = true } = {}) {
+  return new Redis({ port, host: "127.0.0.1", enableAutoPipelining });
 }
 
 export async function nodeRedis(url) {

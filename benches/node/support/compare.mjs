@@ -1,17 +1,25 @@
 /** Runs contenders in turn, A B C A B C ..., in one process. */
 import { stopwatch } from "./cpu.mjs";
+import { isQuick } from "./quick.mjs";
 
 const WARM_UP_SHARES = [0.1, 0.5, 1];
+const QUICK = { rounds: 5, roundMs: 60 };
 
 /**
  * @param contenders - `{ name, run(ops) }`: `run` resolves after that many operations. Each has its own loop, so that V8 optimizes it for this
- *   contender alone. A contender may fix its own number of operations per round with `ops`.
+ *   contender alone. A contender may fix its own number of operations per round with `ops`. One that no budget names has `extra: true` and is
+ *   left out when it must be quick.
  * @param options - `rounds` of all contenders, and about how many milliseconds one contender runs in each.
  * @returns By name: nanoseconds per operation of each round: `wall`, `main` thread's CPU, `other` threads' CPU.
  */
 export async function compare(contenders, { rounds = 7, roundMs = 150 } = {}) {
+  if (isQuick) {
+    rounds = Math.min(rounds, QUICK.rounds);
+    roundMs = Math.min(roundMs, QUICK.roundMs);
+  }
   const entries = [];
-  for (const contender of contenders) entries.push({ ...contender, ops: await warmUp(contender, roundMs) });
+  for (const contender of contenders)
+    if (!isQuick || !contender.extra) entries.push({ ...contender, ops: await warmUp(contender, roundMs) });
   const results = Object.fromEntries(entries.map(({ name }) => [name, { wall: [], main: [], other: [] }]));
   for (let round = 0; round < rounds; round++) {
     for (const { name, run, ops } of entries) {

@@ -1,20 +1,5 @@
-/** What a workload found: tables of figures, and the budgets they answer to. */
-
-/** How far over its budget a figure may be to be called near. */
-export const NEAR = 1.5;
-
-/** @param row - `{ measured, budget, atLeast }`. How much worse than its budget the figure is: 1 or less is met. */
-export function overBudget({ measured, budget, atLeast }) {
-  if (atLeast) return budget / measured;
-  // A budget of nothing at all has no ratio.
-  return budget === 0 ? (measured === 0 ? 0 : Number.POSITIVE_INFINITY) : measured / budget;
-}
-
-export function verdict(row) {
-  const over = overBudget(row);
-  if (over <= 1) return "met";
-  return over <= NEAR ? `within ${NEAR}x` : "missed";
-}
+/** What a workload found: tables of figures, plots, and what it measured of the budgets. */
+import { isKnown, judge } from "./budgets.mjs";
 
 export function number(value) {
   if (!Number.isFinite(value)) return String(value);
@@ -25,10 +10,27 @@ export function number(value) {
   return size === 0 || Number.isInteger(value) ? String(value) : value.toFixed(2);
 }
 
-/** A figure with its spread. */
-function spread(cell) {
-  if (typeof cell !== "object") return typeof cell === "number" ? number(cell) : cell;
-  return `${number(cell.median)} (${number(cell.min)}-${number(cell.max)})`;
+/** A figure with its spread; texts stay as they are. */
+export function cell(value) {
+  if (typeof value === "string") return value;
+  if (typeof value === "number") return number(value);
+  return `${number(value.median)} (${number(value.min)}-${number(value.max)})`;
+}
+
+/** A limit as it is shown. */
+export function limitText({ limit, unit, atLeast }) {
+  return `${atLeast ? ">=" : "<="} ${number(limit)} ${unit}`.trim();
+}
+
+/** What was measured of a budget: its median and how far the rounds were apart. */
+export function measuredText({ figure, unit, instead }) {
+  if (figure === undefined) return instead === undefined ? "-" : `${cell(instead.figure)} x ${instead.what}`;
+  return `${figure.min === figure.max ? number(figure.median) : cell(figure)} ${unit}`.trim();
+}
+
+/** What a budget is about, with the yardstick that its figure is scaled by. */
+export function subject({ what, scaled }) {
+  return scaled === undefined ? what : `${what}, where ${scaled}`;
 }
 
 /** Lines of a table, the first column flush left and the others flush right. */
@@ -36,26 +38,29 @@ export function tableLines(columns, rows) {
   const texts = [columns, ...rows];
   const widths = columns.map((_, column) => Math.max(...texts.map((row) => row[column].length)));
   return texts.map((row) =>
-    row.map((text, column) => (column === 0 ? text.padEnd(widths[column]) : text.padStart(widths[column]))).join("  "),
+    row
+      .map((text, column) => (column === 0 ? text.padEnd(widths[column]) : text.padStart(widths[column])))
+      .join("  ")
+      .trimEnd(),
   );
 }
 
 export function renderTable({ title, columns, rows }) {
   const lines = tableLines(
     columns,
-    rows.map((row) => row.map(spread)),
+    rows.map((row) => row.map(cell)),
   );
   return [title, ...lines.map((line) => `  ${line}`)].join("\n");
 }
 
 /** The budgets, each with what was measured. */
-export function renderBudgets(budgets) {
-  const rows = budgets.map((row) => [
-    row.what,
-    `${number(row.measured)} ${row.unit}`,
-    `${row.atLeast ? ">=" : "<="} ${number(row.budget)} ${row.unit}`,
-    overBudget(row).toFixed(2),
-    verdict(row),
+export function renderBudgets(judged) {
+  const rows = judged.map((row) => [
+    subject(row),
+    measuredText(row),
+    limitText(row),
+    row.over === undefined ? "-" : row.over.toFixed(2),
+    row.verdict,
   ]);
   return tableLines(["budget", "measured", "wanted", "over budget by", ""], rows).join("\n");
 }
@@ -63,17 +68,24 @@ export function renderBudgets(budgets) {
 /** Collects what a workload finds. */
 export class Report {
   tables = [];
-  budgets = [];
+  measures = {};
   notes = [];
+  plots = [];
 
   /** @param rows - Each an array of texts, numbers and `{ median, min, max }`. */
   table(title, columns, rows) {
     this.tables.push({ title, columns, rows });
   }
 
-  /** @param unit - Of both numbers: "ns", "x" for a ratio. */
-  budget(what, measured, budget, unit, { atLeast = false } = {}) {
-    this.budgets.push({ what, measured, budget, unit, atLeast });
+  /** What a budget asks for: a figure, or a number that has no rounds. */
+  measure(id, figure) {
+    if (!isKnown(id)) throw new Error(`there is no budget ${id}`);
+    this.measures[id] = typeof figure === "number" ? { median: figure, min: figure, max: figure } : figure;
+  }
+
+  /** @param plot - See plots.mjs. Its name is its file's. */
+  plot(plot) {
+    this.plots.push(plot);
   }
 
   note(text) {
@@ -82,7 +94,8 @@ export class Report {
 
   render() {
     const parts = [...this.tables.map(renderTable), ...this.notes];
-    if (this.budgets.length > 0) parts.push(renderBudgets(this.budgets));
+    const judged = judge(this.measures, { all: false });
+    if (judged.length > 0) parts.push(renderBudgets(judged));
     return parts.join("\n\n");
   }
 }

@@ -1,9 +1,12 @@
-/** The frame of a workload's script: `node --expose-gc benches/node/<workload>.mjs [--json]`. */
+/** The frame of a workload's script: `node --expose-gc benches/node/<workload>.mjs [--json] [--quick]`. */
 import { loadavg } from "node:os";
 import { endAll } from "../../../scripts/demo/children.mjs";
 import { cpuSource } from "./cpu.mjs";
 import { figure, ratio } from "./figures.mjs";
 import { Report } from "./report.mjs";
+
+/** What one call of lru-cache in an async function takes on the machine on which the budgets in nanoseconds were set. */
+const LRU_NS = 57;
 
 /** Runs `body` with a report, prints it, and ends the servers that were started. */
 export async function workload(name, body) {
@@ -16,8 +19,8 @@ export async function workload(name, body) {
   }
   const facts = { node: process.version, cpu: cpuSource, load: [before, loadavg()[0]] };
   if (process.argv.includes("--json")) {
-    const { tables, budgets, notes } = report;
-    console.log(JSON.stringify({ workload: name, ...facts, tables, budgets, notes }));
+    const { tables, measures, notes, plots } = report;
+    console.log(JSON.stringify({ workload: name, ...facts, tables, measures, notes, plots }));
   } else {
     console.log(`${name}\n\n${report.render()}\n`);
     console.log(
@@ -26,24 +29,23 @@ export async function workload(name, body) {
   }
 }
 
-/** What one call of lru-cache in an async function takes on the machine on which the budgets in nanoseconds were set. */
-const YARDSTICK = { name: "lru-cache in an async function", ns: 57 };
-
 /**
  * A budget in nanoseconds. It was set on a certain machine, so what was measured is scaled to that one: by a yardstick that ran in the same
  * rounds, and of which it is known what it takes there.
  * @param values - Ours, by round.
  * @param yardstick - The yardstick's, by round.
  */
-export function scaledBudget(report, what, values, yardstick, ns, { name, ns: reference } = YARDSTICK) {
-  report.budget(`${what}, where ${name} takes ${reference} ns`, ratio(values, yardstick).median * reference, ns, "ns");
+export function scaledMeasure(report, id, values, yardstick, reference = LRU_NS) {
+  const { median, min, max } = ratio(values, yardstick);
+  report.measure(id, { median: median * reference, min: min * reference, max: max * reference });
 }
 
 /**
- * The table of `compare()`'s results, the first contender being ours.
+ * The table and the plot of `compare()`'s results, the first contender being ours.
  * @param unit - "ns" or "µs" per operation.
+ * @param plot - Name of the plot's file; none without it.
  */
-export function comparisonTable(report, title, results, unit = "ns") {
+export function comparisonTable(report, title, results, unit = "ns", plot = undefined) {
   const scale = unit === "µs" ? 1_000 : 1;
   const names = Object.keys(results);
   const per = (values) => figure(values.map((value) => value / scale));
@@ -58,4 +60,12 @@ export function comparisonTable(report, title, results, unit = "ns") {
       ratio(results[names[0]].main, results[name].main),
     ]),
   );
+  if (plot === undefined) return;
+  report.plot({
+    name: plot,
+    kind: "contenders",
+    title,
+    x: { title: `main thread, ${unit} an operation` },
+    points: names.map((name) => ({ name, ...per(results[name].main) })),
+  });
 }
