@@ -30,11 +30,14 @@ export function dialcacheLocal(load, { cacheKey = (id) => id, policy = {} } = {}
 }
 
 /** This package with Redis only, through its native client or a given one. */
-export async function dialcacheRedis(load, { url, client, readTimeoutMs = 10_000, cacheKey = (id) => id, ...options }) {
-  const redis = client ?? new RedisClient({ url });
+export async function dialcacheRedis(
+  load,
+  { url, client, clientOptions = {}, namespace = "bench", readTimeoutMs = 10_000, cacheKey = (id) => id, ...options },
+) {
+  const redis = client ?? new RedisClient({ url, ...clientOptions });
   await redis.ready?.({ timeoutMs: 5_000 });
   const cache = new DialCache({
-    namespace: "bench",
+    namespace,
     redis: { client: redis, readTimeoutMs, ...options },
     logger: null,
   });

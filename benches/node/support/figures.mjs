@@ -18,3 +18,26 @@ export function figure(values) {
 export function ratio(a, b) {
   return figure(a.map((value, round) => value / b[round]));
 }
+
+/**
+ * How a cost grows with n: the exponent of the power that fits it best, round by round. 1 is in proportion, 0 not at all.
+ * @param points - `{ n, values }`, the values by round.
+ */
+export function exponent(points) {
+  const xs = points.map(({ n }) => Math.log(n));
+  const rounds = points[0].values.map((_, round) =>
+    slope(
+      xs,
+      points.map(({ values }) => Math.log(values[round])),
+    ),
+  );
+  return figure(rounds);
+}
+
+/** Of the straight line with the least squares. */
+function slope(xs, ys) {
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const [x, y] = [mean(xs), mean(ys)];
+  const covered = xs.reduce((sum, value, at) => sum + (value - x) * (ys[at] - y), 0);
+  return covered / xs.reduce((sum, value) => sum + (value - x) ** 2, 0);
+}

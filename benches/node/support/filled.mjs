@@ -18,7 +18,7 @@ const TTL_MS = 600_000;
 /** Records written at a time, so that large ones stay within what the native client lets wait. */
 const AT_ONCE = 16;
 /** Keys of the bare clients: all read the same text. */
-const plainKey = (id) => `plain:${id}`;
+export const plainKey = (id) => `plain:${id}`;
 
 /** The bare contender that budgets name: what no cache at all takes. */
 export const PLAIN = "node-redis 5 GET + JSON.parse";

@@ -14,7 +14,6 @@ const TEXT = "#24292f";
 const QUIET = "#57606a";
 const GRID = "#d0d7de";
 export const WIDTH = 860;
-const ROW = 26;
 const LINES_HEIGHT = 420;
 const LEGEND_ROW = 22;
 const LETTER = 7.2;
@@ -52,7 +51,7 @@ function legend(names) {
     top: 36,
     left: 12,
     right: 12,
-    itemGap: 18,
+    itemGap: 34,
     textStyle: { ...font, fontSize: 12 },
   };
 }
@@ -60,7 +59,7 @@ function legend(names) {
 /** How many lines the legend takes. */
 function legendRows(names) {
   if (names.length < 2) return 0;
-  const length = names.reduce((sum, name) => sum + name.length * LETTER + 55, 0);
+  const length = names.reduce((sum, name) => sum + name.length * LETTER + 70, 0);
   return Math.ceil(length / (WIDTH - 40));
 }
 
@@ -73,7 +72,7 @@ function logAxis(title, { min, max }, more) {
     nameLocation: "middle",
     nameTextStyle: { ...font, fontSize: 12 },
     axisLine: { show: true, lineStyle: { color: QUIET } },
-    axisLabel: { ...font, fontSize: 11, formatter: number },
+    axisLabel: { ...font, fontSize: 11, formatter: (value) => value.toLocaleString("en-US") },
     splitLine: { lineStyle: { color: GRID } },
     minorTick: { show: true, splitNumber: 9 },
     ...more,
@@ -88,7 +87,7 @@ export function contendersOption({ title, x }, runs) {
   const names = runs[0].points.map(({ name }) => name);
   const rows = legendRows(runs.map(({ name }) => name));
   const top = 52 + rows * LEGEND_ROW;
-  const lane = runs.length * 14 + (ROW - 14);
+  const lane = runs.length * 14 + (runs.length > 1 ? 18 : 12);
   const height = top + names.length * lane + 66;
   const values = runs.flatMap(({ points }) => points.flatMap(({ median, min, max }) => [median, min, max]));
   return {
