@@ -38,15 +38,17 @@ async function untouched(server, ids, bytes) {
     const read = (id) => get(id);
     for (const id of ids) await cache.enable(() => read(id));
     await cache.drain();
+    if ((await cache.enable(() => read(ids[0]))).length !== value.length) throw new Error(`${kind} has another length`);
     made.push({ name: `dialcache-native, ${kind}`, cache, read, close });
   }
   return made;
 }
 
 await workload("Redis hit by the size of the value", async (report) => {
-  const server = await startRedis();
   const found = [];
   for (const { name, bytes, width, keys } of SIZES) {
+    // One of its own: the keys are the same for every size.
+    const server = await startRedis();
     const plainly = { compression: false };
     const { ids, dialcache, readers, close } = await filled(server, keys, bytes, {
       others: OTHERS,
@@ -71,6 +73,7 @@ await workload("Redis hit by the size of the value", async (report) => {
       report.measure("redis-throughput-100B/node-redis-5", ratio(results[PLAIN].wall, results[OURS].wall));
     for (const one of raw) await one.close();
     await close();
+    server.end();
   }
   const us = (values) => figure(values.map((ns) => ns / 1_000));
   report.plot({

@@ -1,4 +1,5 @@
 /** Everything that reads the same records from one Redis, each in its own format, already filled. */
+import { deepStrictEqual } from "node:assert/strict";
 import { createRequire } from "node:module";
 import { GlideClient } from "@valkey/valkey-glide";
 import {
@@ -120,6 +121,10 @@ export async function filled(server, keys, bytes, { others = [], dialcache: opti
   load = async (id) => {
     throw new Error(`${id} was not found in Redis`);
   };
+  const last = keys - 1;
+  const expected = record(bytes, last);
+  deepStrictEqual(await dialcache.cache.enable(() => dialcache.get(ids[last])), expected);
+  for (const read of Object.values(readers)) deepStrictEqual(await read(ids[last]), expected);
   const close = async () => {
     for (const one of closers) await one();
   };

@@ -19,7 +19,7 @@ export function cell(value) {
 
 /** A limit as it is shown. */
 export function limitText({ limit, unit, atLeast }) {
-  return `${atLeast ? ">=" : "<="} ${number(limit)} ${unit}`.trim();
+  return `${atLeast ? ">=" : "<="} ${limit.toLocaleString("en-US")} ${unit}`.trim();
 }
 
 /** What was measured of a budget: its median and how far the rounds were apart. */
