@@ -16,9 +16,7 @@ import { nodes } from "./bench/nodes.mjs";
 import { measuresOf, renderResults } from "./bench/results.mjs";
 import { folder, runWorkload, workloads } from "./bench/workloads.mjs";
 import { ensure, ensureModules } from "./ensure.mjs";
-import { main, note, root, SetupError } from "./support/run.mjs";
-
-const NOTHING = { measures: {} };
+import { main, note, SetupError } from "./support/run.mjs";
 
 function warnIfDebug() {
   const { DEBUG_BUILD } = createRequire(import.meta.url)("../binding.js");
@@ -51,10 +49,10 @@ async function runAll(names, versionsOfNode, { quick }, print) {
   return runs;
 }
 
-/** Replaces the document and all plots. */
-async function write(all) {
+/** Replaces the document and all plots in a folder. */
+async function write(all, out) {
   const { drawn } = await import("../benches/node/support/plot-svg.mjs");
-  const home = join(root, "benches", "plots");
+  const home = join(out, "plots");
   mkdirSync(home, { recursive: true });
   for (const file of readdirSync(home)) if (file.endsWith(".svg")) rmSync(join(home, file));
   const linked = {};
@@ -68,8 +66,8 @@ async function write(all) {
       return { file: `plots/${file}`, title };
     });
   }
-  writeFileSync(join(root, "benches", "RESULTS.md"), renderResults(all, linked));
-  note("written: benches/RESULTS.md and benches/plots");
+  writeFileSync(join(out, "RESULTS.md"), renderResults(all, linked));
+  note(`written: ${join(out, "RESULTS.md")} and its plots`);
 }
 
 function coreTable({ figures }) {
@@ -88,28 +86,28 @@ await main(async () => {
     throw new SetupError(`no workload in benches/node has a name with ${options.filters.join(" or ")}`);
   }
   const runs = await runAll(names, await nodes(options), options, print);
-  const core = options.criterion ? attempt("criterion", measureCore) : NOTHING;
-  if (core.figures) print(coreTable(core));
-  const tail = options.tail ? attempt("the simulation of hedging", measureTail) : NOTHING;
-  if (tail.text) print(tail.text);
+  const core = options.criterion ? attempt("criterion", measureCore) : undefined;
+  if (core?.figures) print(coreTable(core));
+  const tail = options.tail ? attempt("the simulation of hedging", measureTail) : undefined;
+  if (tail?.text) print(tail.text);
 
-  const shared = { ...core.measures, ...tail.measures };
+  const shared = { ...core?.measures, ...tail?.measures };
   for (const run of runs) {
-    run.budgets = judge(measuresOf(run, shared), { all: options.writes });
+    run.budgets = judge(measuresOf(run, shared), { all: options.out !== undefined });
     print(`# Budgets, Node ${run.node.version}\n\n${renderBudgets(run.budgets)}`);
   }
   const about = { date: new Date().toISOString().slice(0, 10), machine: machine(), versions: versions() };
   const { processor, cores } = about.machine;
   print(`${processor}, ${cores} cores; load ${runs[0].load.map(number).join(" before, ")} after.`);
-  if (options.writes) await write({ ...about, runs, core, tail });
+  if (options.out !== undefined) await write({ ...about, runs, core, tail }, options.out);
   if (options.json) {
     const flat = runs.map(({ node, ...run }) => ({ node: node.version, ...run }));
-    console.log(JSON.stringify({ ...about, runs: flat, criterion: core.figures, tail: tail.text }));
+    console.log(JSON.stringify({ ...about, runs: flat, criterion: core?.figures, tail: tail?.text }));
   }
   const failed = runs.flatMap(({ node, outcomes }) =>
     outcomes.filter(({ failure }) => failure !== undefined).map(({ name }) => `${name} (Node ${node.version})`),
   );
-  if (core.failure) failed.push("criterion");
-  if (tail.failure) failed.push("the simulation of hedging");
+  if (core?.failure) failed.push("criterion");
+  if (tail?.failure) failed.push("the simulation of hedging");
   if (failed.length > 0) throw new SetupError(`failed: ${failed.join(", ")}`);
 });

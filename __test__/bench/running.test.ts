@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { one, script } from "./support";
 
@@ -10,6 +11,7 @@ const { runWorkload, workloads } = await script("workloads");
 const { collapsed, smoke, SMOKE, unmeasured } = await script("smoke");
 const { nodes } = await script("nodes");
 
+const benches = fileURLToPath(new URL("../../benches", import.meta.url));
 const here = { path: process.execPath, version: process.versions.node };
 
 async function written(text: string): Promise<string> {
@@ -22,13 +24,14 @@ async function written(text: string): Promise<string> {
 
 describe("the benchmarks' arguments", () => {
   it.each<[string[], object]>([
-    [[], { filters: [], criterion: true, tail: true, writes: true, json: false, quick: false }],
-    [["--json", "--also-node", "24"], { alsoMajors: ["24"], json: true, writes: true }],
-    [["--node", "/some/node"], { alsoPaths: ["/some/node"], writes: true }],
-    [["local", "miss"], { filters: ["local", "miss"], criterion: false, tail: false, writes: false }],
-    [["--quick"], { criterion: false, tail: false, writes: false }],
-    [["--no-criterion"], { criterion: false, tail: true, writes: false }],
-    [["--no-tail"], { criterion: true, tail: false, writes: false }],
+    [[], { filters: [], criterion: true, tail: true, out: benches, json: false, quick: false }],
+    [["--json", "--also-node", "24"], { alsoMajors: ["24"], json: true, out: benches }],
+    [["--node", "/some/node"], { alsoPaths: ["/some/node"], out: benches }],
+    [["local", "miss"], { filters: ["local", "miss"], criterion: false, tail: false, out: undefined }],
+    [["--quick"], { criterion: false, tail: false, out: undefined }],
+    [["--no-criterion"], { criterion: false, tail: true, out: undefined }],
+    [["--no-tail"], { criterion: true, tail: false, out: undefined }],
+    [["local", "--out", "/some/where"], { criterion: false, out: "/some/where" }],
     [["-h"], { help: true }],
   ])("%j", (args, options) => {
     expect(optionsFrom(args)).toMatchObject(options);

@@ -1,6 +1,7 @@
 // The arguments of `npm run bench`.
+import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { SetupError } from "../support/run.mjs";
+import { root, SetupError } from "../support/run.mjs";
 
 export const USAGE = `npm run bench [-- [options] [part of a workload's name]...]
 
@@ -12,6 +13,7 @@ part, prints it and writes nothing.
   --no-criterion        leaves out the benchmarks of the core
   --no-tail             leaves out the simulation of hedging
   --quick               few and short rounds; nothing is written
+  --out <folder>        writes the document and its plots there, of a part, too
   --json                the last line is one JSON object, and nothing else is printed
   --help                this text`;
 
@@ -21,6 +23,7 @@ const OPTIONS = {
   "no-criterion": { type: "boolean", default: false },
   "no-tail": { type: "boolean", default: false },
   quick: { type: "boolean", default: false },
+  out: { type: "string" },
   json: { type: "boolean", default: false },
   help: { type: "boolean", short: "h", default: false },
 };
@@ -43,7 +46,7 @@ export function optionsFrom(args) {
     json: values.json,
     help: values.help,
     // What is measured in part must not replace what was measured as a whole.
-    writes: criterion && tail,
+    out: values.out ?? (criterion && tail ? join(root, "benches") : undefined),
   };
 }
 

@@ -109,22 +109,24 @@ they are the same in every column.`;
 /**
  * The document.
  * @param all - `{ date, machine, versions, runs, core, tail }`; a run is `{ node, load, outcomes }`, an outcome `{ name, result | failure }`.
- *   `core` and `tail` may be `{ failure }`.
+ *   `core` and `tail` may be `{ failure }`, or not be there.
  * @param plots - By workload, `{ file, title }` of its plots.
  */
 export function renderResults(all, plots = {}) {
   const { runs, core, tail, versions } = all;
   const names = [...new Set(runs.flatMap(({ outcomes }) => outcomes.map(({ name }) => name)))];
-  const section = (title, part, render) =>
-    part.failure === undefined ? render(part) : `## ${title}\n\n**Failed: ${part.failure}.**`;
+  const section = (title, part, render) => {
+    if (part === undefined) return [];
+    return [part.failure === undefined ? render(part) : `## ${title}\n\n**Failed: ${part.failure}.**`];
+  };
   const parts = [
     "# Benchmark results",
     INTRODUCTION,
     machineSection(all),
-    budgetsSection(runs, { ...core.measures, ...tail.measures }),
+    budgetsSection(runs, { ...core?.measures, ...tail?.measures }),
     ...names.map((name) => workloadSection(name, runs, plots[name] ?? [])),
-    section("The core alone", core, coreSection),
-    section("Hedging, in virtual time", tail, tailSection),
+    ...section("The core alone", core, coreSection),
+    ...section("Hedging, in virtual time", tail, tailSection),
     versionsSection(versions),
   ];
   return `${parts.join("\n\n")}\n`;

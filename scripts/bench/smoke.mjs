@@ -73,6 +73,8 @@ if (isMain(import.meta.url)) {
     );
     console.log(renderBudgets(judge(measures, { all: false })));
     console.log(`\nQuick rounds: only what is ${COLLAPSE} times off its budget, twice in a row, fails.`);
+    const missing = unmeasured(measures).map(({ what }) => what);
+    if (missing.length > 0) console.log(`Not measured: ${missing.join("; ")}.`);
     if (failures.length > 0) throw new SetupError(`collapsed: ${failures.join("; ")}`);
   });
 }
