@@ -52,6 +52,13 @@ await workload("Redis hit, one at a time", async (report) => {
       ratio(rounds[ours].p50, rounds[name].p50),
     ]),
   );
+  report.plot({
+    name: "redis-latency",
+    kind: "contenders",
+    title: "Redis hit, one at a time",
+    x: { title: "p50, µs a call" },
+    points: names.map((name) => ({ name, ...figure(rounds[name].p50) })),
+  });
   report.note(
     "The read is made on another thread: two hops of some microseconds each, which only a call that is alone waits for.",
   );

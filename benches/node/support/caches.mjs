@@ -5,7 +5,7 @@ import { BentoCache, bentostore } from "bentocache";
 import { memoryDriver } from "bentocache/drivers/memory";
 import { redisDriver } from "bentocache/drivers/redis";
 import { createCache as createManagedCache } from "cache-manager";
-import { Cacheable, CacheableMemory } from "cacheable";
+import { Cacheable } from "cacheable";
 import { Redis } from "ioredis";
 import { Keyv } from "keyv";
 import { LRUCache } from "lru-cache";
@@ -82,10 +82,9 @@ export function bentoRedis(connection, options = {}) {
   return new BentoCache({ default: "redis", ttl: `${TTL_SEC}s`, stores, ...options });
 }
 
-/** cache-manager over the memory store that its documentation takes. */
+/** cache-manager over the memory store it comes with. */
 export function managedLocal() {
-  const store = new CacheableMemory({ lruSize: LOCAL_ENTRIES, ttl: TTL_SEC * 1_000 });
-  return createManagedCache({ stores: [new Keyv({ store })] });
+  return createManagedCache({ ttl: TTL_SEC * 1_000 });
 }
 
 /** cache-manager over Redis. */
@@ -93,12 +92,9 @@ export function managedRedis(url) {
   return createManagedCache({ ttl: TTL_SEC * 1_000, stores: [new Keyv({ store: new KeyvRedis(url) })] });
 }
 
-/** cacheable over its memory store. */
+/** cacheable over the memory store it comes with. */
 export function cacheableLocal() {
-  return new Cacheable({
-    ttl: TTL_SEC * 1_000,
-    primary: new Keyv({ store: new CacheableMemory({ lruSize: LOCAL_ENTRIES }) }),
-  });
+  return new Cacheable({ ttl: TTL_SEC * 1_000 });
 }
 
 /** cacheable over Redis. */
