@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DialCache, DialCacheKeyConfig } from "../../../index.mjs";
 import { endAll } from "../../../scripts/demo/children.mjs";
 import { dialcacheRedis, LRUCache, nodeRedis } from "./caches.mjs";
+import { stopwatch } from "./cpu.mjs";
 import { startRedis } from "./redis.mjs";
 
 const [task, contender, countText] = process.argv.slice(2);
@@ -77,37 +78,45 @@ function aside(store, size) {
   return { run, call, size };
 }
 
-async function rss() {
+/** What is there when everything that can go is gone: RSS, and the part of it that is JavaScript's. */
+async function memory() {
   for (let time = 0; time < 3; time++) {
     globalThis.gc();
     await sleep(SETTLE_MS);
   }
-  return process.memoryUsage.rss();
+  const { rss, heapUsed, external } = process.memoryUsage();
+  return { rss, javascript: heapUsed + external };
+}
+
+/** Bytes for one of the `count`, since `before`. */
+async function grown(before) {
+  const after = await memory();
+  const javascript = (after.javascript - before.javascript) / count;
+  return { bytes: (after.rss - before.rss) / count, javascript };
 }
 
 async function entries(value) {
   const { run, call, size } = CONTENDERS[contender]();
-  let longestGcMs = 0;
-  const observer = new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) longestGcMs = Math.max(longestGcMs, duration);
-  });
+  const pauses = [0];
+  const observer = new PerformanceObserver((list) => pauses.push(...list.getEntries().map(({ duration }) => duration)));
   await run(value, () => call("warm"));
-  const before = await rss();
+  const before = await memory();
   observer.observe({ entryTypes: ["gc"] });
   await run(value, async () => {
     for (let key = 0; key < count; key++) await call(`user:${key}`);
   });
+  // They are told later.
+  await sleep(SETTLE_MS);
   observer.disconnect();
-  const bytes = ((await rss()) - before) / count;
+  const entry = await grown(before);
   if (size() < count * 0.999) throw new Error(`${size()} of ${count} entries`);
-  const began = performance.now();
+  const elapsed = stopwatch();
   await run(value, async () => {
     for (let op = 0; op < MIXED; op++) {
       await call(op % NEW_IN === 0 ? `new:${op}` : `user:${(op * STRIDE) % count}`);
     }
   });
-  const rate = (MIXED / (performance.now() - began)) * 1_000;
-  return { bytes, longestGcMs, rate };
+  return { ...entry, longestGcMs: Math.max(...pauses), mixedNs: elapsed().main / MIXED };
 }
 
 async function pending() {
@@ -126,10 +135,10 @@ async function pending() {
     read = () => Promise.all(ids.map((id) => client.get(id)));
   }
   server.freeze();
-  const before = await rss();
+  const before = await memory();
   read().catch(() => {});
   await sleep(10 * SETTLE_MS);
-  return { bytes: ((await rss()) - before) / count };
+  return grown(before);
 }
 
 const tasks = { entries: () => entries(() => shared), values: () => entries(own), pending };
