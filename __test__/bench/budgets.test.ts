@@ -1,3 +1,6 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { type Figure, node, one } from "./support";
 
@@ -10,6 +13,16 @@ interface Row {
   readonly verdict: string;
   readonly over?: number;
   readonly instead?: { readonly what: string; readonly figure: Figure };
+}
+
+/** A pattern that matches a text and no other. */
+const literally = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+
+function workloadFiles(): string[] {
+  const folder = fileURLToPath(new URL("../../benches/node/", import.meta.url));
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".mjs"))
+    .map((name) => join(folder, name));
 }
 
 const most = (limit: number) => ({ limit, atLeast: false });
@@ -37,6 +50,19 @@ describe("a budget", () => {
     expect(new Set(ids).size).toBe(ids.length);
     expect(new Set(BUDGETS.map(({ what }: Row) => what)).size).toBe(BUDGETS.length);
     for (const { limit, what } of BUDGETS) expect([typeof limit, what.length > 0]).toEqual(["number", true]);
+  });
+
+  it("is measured by a workload, by criterion or by the simulation, as is each ratio that stands in for one", () => {
+    const texts = [...workloadFiles(), fileURLToPath(new URL("../../scripts/bench/core.mjs", import.meta.url))].map(
+      (file) => readFileSync(file, "utf8"),
+    );
+    const named = texts.flatMap((text) => [...text.matchAll(/["`]([^"`\n]+)["`]|^ +(\w+):/gm)]);
+    const patterns = named.map(([, quoted, key]) => {
+      const literal = (quoted ?? key ?? "").split(/\$\{[^}]*\}/).map((part) => literally(part));
+      return new RegExp(`^${literal.join("\\d+")}$`);
+    });
+    const wanted = [...BUDGETS.map(({ id }: Row) => id), ...Object.keys(FLOORS)].filter((id) => id !== undefined);
+    expect(wanted.filter((id) => !patterns.some((pattern) => pattern.test(id)))).toEqual([]);
   });
 
   it("that cannot be measured here names a ratio that can", () => {
