@@ -12,6 +12,9 @@ use crate::core::local::{MAX_ENTRIES, Slot};
 use crate::core::policy::OffReason;
 use crate::core::shadow::ShadowId;
 
+/// The version this binary was built from: the JavaScript beside it must be of the same.
+#[napi]
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Bits of a slot's or flight's number.
 #[napi]
 pub const NUMBER_BITS: u32 = 27;
