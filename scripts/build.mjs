@@ -1,7 +1,7 @@
 // Builds the addon and the JavaScript in the checkout.
 //
 //   node scripts/build.mjs [--force]
-import { copyFileSync, existsSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { emitEntries, entries } from "./emit-entries.mjs";
 import { addonFile, platformName } from "./support/platform.mjs";
@@ -21,9 +21,6 @@ export function buildAddon({ force = false } = {}) {
     const args = ["build", "--platform", "--release", "--no-const-enum", ...files];
     npmTool("@napi-rs/cli/dist/cli.js", args);
   });
-  const home = join(root, "npm", platformName());
-  if (!existsSync(home)) return;
-  for (const file of [addon, "LICENSE"]) copyFileSync(join(root, file), join(home, file));
 }
 
 /** Compiles lib/ to CommonJS in dist/ and writes the ES module entries beside it. */

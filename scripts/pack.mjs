@@ -1,58 +1,52 @@
-// Packs the package and the binary package of this platform as they would be published.
+// Packs the package and binary packages as they are published.
 //
-//   node scripts/pack.mjs [folder]      (default: ./packages)
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+//   node scripts/pack.mjs [folder]                the root and the checkout's own addon (default folder: ./packages)
+//   node scripts/pack.mjs --built [folder]        the root and every platform that scripts/build-platforms has built
+//   node scripts/pack.mjs --platforms [folder]    those platforms alone, as the release's build jobs do
+//   node scripts/pack.mjs --root [folder]         the root alone
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ensure } from "./ensure.mjs";
-import { platformName } from "./support/platform.mjs";
+import { checkVersions, packPlatform, packRoot } from "./support/pack.mjs";
+import { addonFile, platformName } from "./support/platform.mjs";
+import { builtBinary, platforms } from "./support/platforms.mjs";
 import { isMain, main, root, SetupError } from "./support/run.mjs";
 
-const manifest = (folder) => JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
-
-/** One version everywhere: a binary is only ever used by the JavaScript it was built with. */
-function checkVersions() {
-  const { version, optionalDependencies } = manifest(".");
-  const crate = /^version = "(.*)"$/m.exec(readFileSync(join(root, "Cargo.toml"), "utf8"))?.[1];
-  if (crate !== version) throw new SetupError(`Cargo.toml has version ${crate}, package.json ${version}`);
-  const platforms = readdirSync(join(root, "npm")).map((name) => manifest(`npm/${name}`));
-  for (const platform of platforms) {
-    const wanted = optionalDependencies[platform.name];
-    if (platform.version !== version || wanted !== version) {
-      throw new SetupError(
-        `${platform.name} has version ${platform.version}, package.json wants ${wanted} at ${version}`,
-      );
-    }
-  }
-}
-
-function pack(folder, destination) {
-  const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", destination];
-  const { status, stdout, stderr } = spawnSync("npm", args, {
-    cwd: join(root, folder),
-    encoding: "utf8",
-    shell: process.platform === "win32",
-  });
-  if (status !== 0) throw new SetupError(`npm pack failed in ${folder}: ${stderr}`);
-  const report = JSON.parse(stdout);
-  const [{ filename }] = Array.isArray(report) ? report : Object.values(report);
-  return join(destination, filename);
-}
-
-/** Builds what is out of date and answers the two tarballs' paths. */
+/** Packs the root and the checkout's addon, building what is out of date; answers the two tarballs' paths. */
 export function packAll(folder = "packages") {
   ensure(["modules", "addon", "dist"]);
   checkVersions();
   const destination = resolve(root, folder);
-  mkdirSync(destination, { recursive: true });
-  const platform = `npm/${platformName()}`;
-  if (!existsSync(join(root, platform))) throw new SetupError(`there is no binary package for ${platformName()} yet`);
-  return { main: pack(".", destination), platform: pack(platform, destination) };
+  const platform = platformName();
+  if (!platforms.includes(platform)) throw new SetupError(`there is no binary package for ${platform}`);
+  return { main: packRoot(destination), platform: packPlatform(platform, join(root, addonFile()), destination) };
 }
+
+/** Packs what scripts/build-platforms has built; answers the tarballs by platform, and the root's as `main`. */
+export function packBuilt(folder = "packages", { withRoot = true, withPlatforms = true } = {}) {
+  const destination = resolve(root, folder);
+  checkVersions();
+  const built = withPlatforms ? platforms.filter((platform) => existsSync(builtBinary(platform))) : [];
+  if (withPlatforms && built.length === 0) throw new SetupError("no platform is built: run scripts/build-platforms");
+  const tarballs = built.map((platform) => [platform, packPlatform(platform, builtBinary(platform), destination)]);
+  if (!withRoot) return Object.fromEntries(tarballs);
+  ensure(["modules", "addon", "dist"]);
+  return { ...Object.fromEntries(tarballs), main: packRoot(destination) };
+}
+
+const ways = {
+  "--built": (folder) => packBuilt(folder),
+  "--platforms": (folder) => packBuilt(folder, { withRoot: false }),
+  "--root": (folder) => packBuilt(folder, { withPlatforms: false }),
+};
 
 if (isMain(import.meta.url)) {
   await main(() => {
-    const { main: tarball, platform } = packAll(process.argv[2]);
-    process.stdout.write(`${tarball}\n${platform}\n`);
+    const [first, second] = process.argv.slice(2);
+    if (first?.startsWith("--") && !Object.hasOwn(ways, first)) {
+      throw new SetupError(`unknown option ${first}: use ${Object.keys(ways).join(", ")}`);
+    }
+    const tarballs = first?.startsWith("--") ? ways[first](second) : packAll(first);
+    for (const tarball of Object.values(tarballs)) process.stdout.write(`${tarball}\n`);
   });
 }
