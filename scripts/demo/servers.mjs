@@ -38,6 +38,10 @@ export class RedisServer {
     return `redis://127.0.0.1:${this.port}`;
   }
 
+  get pid() {
+    return this.#child.pid;
+  }
+
   /** Stops the process where it stands: its connections stay open and nothing answers any more. */
   freeze() {
     this.#child.kill("SIGSTOP");
