@@ -2,12 +2,16 @@
 //
 //   scripts/build-platforms [--no-run] [platform...]     for example linux-arm64-musl; default: all that can be built here
 //
-// A binary lands in target/platforms; npm run pack -- --built makes packages of them.
-import { copyFileSync, mkdirSync } from "node:fs";
-import { dirname, relative } from "node:path";
+// A binary lands in target/platforms; node scripts/pack.mjs --built makes packages of them.
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
+import { ensure } from "./ensure.mjs";
 import { checkBinary } from "./support/binary.mjs";
 import { buildBinary, canBuild } from "./support/cross.mjs";
-import { runPlatforms } from "./support/platform-run.mjs";
+import { packPlatform, packRoot } from "./support/pack.mjs";
+import { runPackages } from "./support/platform-run.mjs";
+import { runtimeOf, wayOf } from "./support/platform-runtime.mjs";
 import { builtBinary, platforms } from "./support/platforms.mjs";
 import { isMain, main, note, root, SetupError } from "./support/run.mjs";
 import { fingerprint, whenChanged } from "./support/stamp.mjs";
@@ -31,6 +35,22 @@ function build(platform) {
     copyFileSync(binary, output);
   });
   return checkBinary(output, platform);
+}
+
+/** Packs and runs those that have a Node here; answers what ran by platform. */
+async function runPlatforms(names) {
+  const found = names.map((platform) => [platform, runtimeOf(platform)]).filter(([, runtime]) => runtime);
+  const runtimes = Object.fromEntries(found);
+  ensure(["modules", "redis", "addon", "dist"]);
+  const scratch = mkdtempSync(join(tmpdir(), "dialcache-packed-"));
+  try {
+    const packed = Object.keys(runtimes).map((platform) => packPlatform(platform, builtBinary(platform), scratch));
+    note(`running ${Object.keys(runtimes).join(", ")}`);
+    const results = await runPackages([packRoot(scratch), ...packed], runtimes);
+    return Object.fromEntries(Object.entries(results).map(([name, what]) => [name, `${what} ${wayOf(name)}`]));
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
 }
 
 /** Builds, checks and runs; answers a line for each platform. */

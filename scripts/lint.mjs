@@ -16,6 +16,7 @@ const checks = [
   node("node_modules/typescript/bin/tsc", "-p", "tsconfig.json"),
   node("node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json", "--noEmit"),
   node("scripts/emit-types.mjs", "--check"),
+  node("scripts/lint-workflows.mjs"),
 ];
 
 /** Licences, bans and sources; the advisories need the network and are asked for by the release, not by every change. */

@@ -13,6 +13,7 @@ import {
 
 import { join } from "node:path";
 import { before, test } from "node:test";
+import { lintWorkflow } from "../../scripts/lint-workflows.mjs";
 import { platformOf } from "../../scripts/support/binary.mjs";
 import { packPlatform, publishedManifest } from "../../scripts/support/pack.mjs";
 import { manifestOf, packageOf, platforms, triples } from "../../scripts/support/platforms.mjs";
@@ -218,4 +219,23 @@ test("the published manifest has no way to run anything, and is not private", ()
   for (const name of ["private", "scripts", "devDependencies", "dependencies", "workspaces"]) {
     assert.ok(!(name in manifest), name);
   }
+});
+
+const workflow = (name) => readFileSync(join(root, ".github", "workflows", name), "utf8");
+
+test("the release workflow builds and tries every platform", () => {
+  const [, build, attempt] = workflow("release.yml").split(/^ {8}include:$/m);
+  const builds = [...build.matchAll(/- platform: (\S+)\n +runner: \S+\n +triple: (\S+)$/gm)];
+  assert.deepEqual(Object.fromEntries(builds.map(([, platform, triple]) => [platform, triple])), triples);
+  const tried = [...attempt.matchAll(/- platform: (\S+)$/gm)].map(([, platform]) => platform);
+  assert.deepEqual(tried, platforms);
+});
+
+test("the workflows pass their linter, which finds what is wrong with one", async () => {
+  for (const name of readdirSync(join(root, ".github", "workflows"))) {
+    assert.deepEqual(await lintWorkflow(workflow(name), name), []);
+  }
+  const broken = workflow("release.yml").replace("needs: build", "needs: built");
+  const [problem] = await lintWorkflow(broken, "release.yml");
+  assert.match(problem, /needs job "built"|built.* does not exist/);
 });

@@ -1,21 +1,18 @@
-// Installs the packed binaries as npm does on their platforms, and runs the consumers' services with Nodes of these
-// platforms: hits of every layer, a frozen Redis, a worker thread and an orderly end.
+// Installs packed packages as npm does on a platform, and runs the consumers' services with a Node of that platform: hits
+// of every layer, a frozen Redis, a worker thread and an orderly end.
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RedisServer } from "../demo/servers.mjs";
-import { ensure } from "../ensure.mjs";
-import { packPlatform, packRoot } from "./pack.mjs";
-import { runtimeOf, wayOf } from "./platform-runtime.mjs";
-import { builtBinary } from "./platforms.mjs";
 import { startRegistry } from "./registry.mjs";
-import { note, root, SetupError } from "./run.mjs";
+import { root, SetupError } from "./run.mjs";
 
 const services = ["service.mjs", "service.cjs"];
 
 function run(command, args, { cwd, env }) {
-  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, timeout: 300_000 });
+  const shell = process.platform === "win32" && command === "npm";
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, timeout: 300_000, shell });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (data) => {
@@ -46,41 +43,35 @@ async function install(platform, folder, registry) {
   await run("npm", ["install", "dialcache-native", `--os=${os}`, `--cpu=${cpu}`, ...libc], { cwd: folder, env });
 }
 
-async function serve(command, args, folder) {
+async function serve([command, ...args], folder, withRedis) {
   for (const service of services) {
-    const redis = await RedisServer.start();
+    const redis = withRedis ? await RedisServer.start() : undefined;
     try {
-      const env = { CONSUMER_REDIS_URL: redis.url, CONSUMER_REDIS_PID: String(redis.pid) };
+      const env = redis ? { CONSUMER_REDIS_URL: redis.url, CONSUMER_REDIS_PID: String(redis.pid) } : {};
       const output = await run(command, [...args, service], { cwd: folder, env });
-      if (!/^used$/m.test(output)) throw new SetupError(`${service} did not get to its end:\n${output}`);
+      if (!/^used\r?$/m.test(output)) throw new SetupError(`${service} did not get to its end:\n${output}`);
     } finally {
-      redis.end();
+      redis?.end();
     }
   }
 }
 
-/** Runs those of the built platforms that have a Node here; answers what was run by platform. */
-export async function runPlatforms(names) {
-  ensure(["modules", "redis", "addon", "dist"]);
+/** Installs the tarballs for each platform, runs them with its Node, and answers what ran by platform. */
+export async function runPackages(tarballs, runtimes, { withRedis = true } = {}) {
   const scratch = mkdtempSync(join(tmpdir(), "dialcache-platforms-"));
+  const registry = await startRegistry(tarballs);
   const results = {};
-  let registry;
   try {
-    const packed = names.map((platform) => packPlatform(platform, builtBinary(platform), scratch));
-    registry = await startRegistry([packRoot(scratch), ...packed]);
-    for (const platform of names) {
-      const runtime = runtimeOf(platform);
-      if (!runtime) continue;
-      note(`running ${platform} ${wayOf(platform)}`);
+    for (const [platform, runtime] of Object.entries(runtimes)) {
       const folder = join(scratch, platform);
       await install(platform, folder, registry);
       const [command, ...args] = runtime;
       const version = (await run(command, [...args, "-p", "process.version"], { cwd: folder })).trim();
-      await serve(command, args, folder);
-      results[platform] = `ran ${services.join(" and ")} with Node ${version} ${wayOf(platform)}`;
+      await serve(runtime, folder, withRedis);
+      results[platform] = `ran ${services.join(" and ")} with Node ${version}${withRedis ? "" : ", without Redis"}`;
     }
   } finally {
-    registry?.stop();
+    registry.stop();
     rmSync(scratch, { recursive: true, force: true, maxRetries: 3 });
   }
   return results;

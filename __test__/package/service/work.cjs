@@ -38,6 +38,7 @@ async function requestLocalHit({ DialCache, DialCacheKeyConfig }) {
 
 /** The namespace is the caller's own: the process and its worker use one server. */
 async function redisHit({ DialCache, DialCacheKeyConfig, RedisClient }, namespace) {
+  if (!redisUrl) return;
   const client = new RedisClient({ url: redisUrl });
   const instance = () => new DialCache({ namespace, redis: { client, readTimeoutMs: 10_000 } });
   const remoteOnly = new DialCacheKeyConfig({ ttlSec: { remote: 60 }, ramp: { remote: 100 } });
