@@ -28,6 +28,12 @@ export declare const dialcacheRedisScripts: DialCacheRedisScripts;
  * `commandOptions.timeout`, which ends what is queued. A command whose connection ends after it was sent is rejected
  * and not sent again.
  *
+ * **After a reconnection** versions 5 may give each reply to a later command than its own, another key's value for
+ * example: they wait for replies to what they wrote to the ended socket. The adapter keeps versions from 5.9 on from that
+ * write. In 5 and 6 it also believes the replies of a connection only when a `PING` of its own came back on it; where
+ * another reply comes in its place, reads fail and the connection is ended by `QUIT`, which puts it right. Neither reaches
+ * commands that you send yourself, nor reads that the client may send to replicas.
+ *
  * Tracked reads go to primaries; untracked ones to where the client's `useReplicas` says. A cluster of versions 4 and 5 asks
  * who serves what only when a node sends it elsewhere: after a primary died, calls for its slots run their sources until it
  * is back, though a replica has taken over.

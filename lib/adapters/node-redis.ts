@@ -2,6 +2,7 @@ import { type RedisScriptCall, scriptCommand } from "../protocol/scripts";
 import type { DialCacheRedisClient, RedisReadContext } from "../redis-types";
 import { Adapter, bothSettled, type CommandPort, type Pair, type ScriptName, type SetCommand } from "./adapter";
 import { QueuedReads } from "./queued-signal";
+import { type ReplyOrder, replyOrderOf } from "./reply-order";
 import { slotOf } from "./slot";
 
 export { type DialCacheRedisScript, type DialCacheRedisScripts, dialcacheRedisScripts } from "./node-redis-scripts";
@@ -43,6 +44,12 @@ export interface NodeRedisCluster {
  * `socket.socketTimeout`, without which a server that stopped answering is noticed only by TCP, and
  * `commandOptions.timeout`, which ends what is queued. A command whose connection ends after it was sent is rejected
  * and not sent again.
+ *
+ * **After a reconnection** versions 5 may give each reply to a later command than its own, another key's value for
+ * example: they wait for replies to what they wrote to the ended socket. The adapter keeps versions from 5.9 on from that
+ * write. In 5 and 6 it also believes the replies of a connection only when a `PING` of its own came back on it; where
+ * another reply comes in its place, reads fail and the connection is ended by `QUIT`, which puts it right. Neither reaches
+ * commands that you send yourself, nor reads that the client may send to replicas.
  *
  * Tracked reads go to primaries; untracked ones to where the client's `useReplicas` says. A cluster of versions 4 and 5 asks
  * who serves what only when a node sends it elsewhere: after a primary died, calls for its slots run their sources until it
@@ -86,6 +93,8 @@ class NodeRedisPort implements CommandPort {
   readonly #client: AnyClient;
   readonly #reads: QueuedReads;
   readonly #signalOption: "signal" | "abortSignal";
+  /** Of version 4, which writes at once or not at all, there is none. */
+  readonly #order: ReplyOrder | undefined;
 
   constructor(client: AnyClient) {
     const isVersion4 = !("withCommandOptions" in client);
@@ -93,6 +102,7 @@ class NodeRedisPort implements CommandPort {
     this.mayReorder = "nodeByAddress" in client;
     this.#reads = new QueuedReads({ isSilent: isVersion4, keepsOldest: !isVersion4 });
     this.#signalOption = isVersion4 ? "signal" : "abortSignal";
+    this.#order = isVersion4 ? undefined : replyOrderOf(client, this.mayReorder);
   }
 
   get(key: string, context: RedisReadContext | undefined): Promise<unknown> {
@@ -132,6 +142,16 @@ class NodeRedisPort implements CommandPort {
   }
 
   #send(key: string, isReadonly: boolean, args: (string | Buffer)[], more?: object): Promise<unknown> {
+    const connection = this.#order && this.#connectionOf(key, isReadonly);
+    if (this.#order === undefined || connection === undefined) return this.#dispatch(key, isReadonly, args, more);
+    return this.#order.send(
+      connection,
+      (along) => this.#dispatch(key, isReadonly, along),
+      () => this.#dispatch(key, isReadonly, args, more),
+    );
+  }
+
+  #dispatch(key: string, isReadonly: boolean, args: (string | Buffer)[], more?: object): Promise<unknown> {
     const options = { ...REPLIES_AS_BYTES, ...more };
     return this.mayReorder
       ? this.#client.sendCommand(key, isReadonly, args, options)
