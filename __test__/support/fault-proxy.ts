@@ -1,7 +1,11 @@
 import { connect, createServer, type NetConnectOpts, type Server, type Socket } from "node:net";
+import { BulkTracker } from "./bulk-tracker";
 import { closeServer, listen } from "./fault-server";
 
-/** A proxy between a client and a real server, whose faults the test turns on and off. */
+/**
+ * A proxy between a client and a real server, whose faults the test turns on and off. One fault holds at a time; each
+ * lasts until the next one or `heal`.
+ */
 export interface FaultProxy extends AsyncDisposable {
   readonly port: number;
   readonly url: string;
@@ -17,17 +21,30 @@ export interface FaultProxy extends AsyncDisposable {
   holdReplies(): void;
   /** Delivers what was held and lets later replies pass. */
   releaseReplies(): void;
-  /** Of the next reply bytes, delivers `count`, then ends the connection. */
-  cutRepliesAfter(count: number): void;
-  /** Swallows both directions, connections stay open, until `heal`. What was swallowed is lost. */
+  /** Delivers replies later, in order: each after what `ms` gives for it. */
+  delayReplies(ms: () => number): void;
+  /** Delivers replies in pieces of `bytes`, one every `everyMs`. */
+  trickleReplies(bytes: number, everyMs: number): void;
+  /** Of the next reply bytes of each connection, delivers `count`, then ends it, with RST if asked. */
+  cutRepliesAfter(count: number, withReset?: boolean): void;
+  /** Swallows both directions, connections stay open. */
   blackHole(): void;
-  /** Puts `bytes` in the place of every chunk of replies until `heal`. */
+  /** Swallows what clients send. Replies that are under way pass: half-open. */
+  loseRequests(): void;
+  /** Swallows what the server answers, but it does what it is asked: half-open the other way. */
+  loseReplies(): void;
+  /** Puts `bytes` in the place of every chunk of replies. */
   replaceReplies(bytes: string | Buffer): void;
+  /** Puts `bytes` in the place of all replies of a connection from the next one on; never inside a value. */
+  garbleReplies(bytes: string | Buffer): void;
   /** Resets open connections (RST). */
   reset(): void;
-  /** Resets new connections as well, until `heal`. */
+  /** Resets new connections as well. */
   refuse(): void;
-  /** Back to passing everything on; what is held is delivered. */
+  /**
+   * Back to passing everything on; what is held is delivered. A connection of which bytes were lost is reset: no network
+   * goes on behind a gap, and replies would answer other commands than their own.
+   */
   heal(): void;
   close(): Promise<void>;
 }
@@ -35,15 +52,24 @@ export interface FaultProxy extends AsyncDisposable {
 type Mode =
   | { readonly kind: "pass" }
   | { readonly kind: "hold" }
-  | { readonly kind: "cut"; left: number }
-  | { readonly kind: "black hole" }
+  | { readonly kind: "delay"; readonly ms: () => number }
+  | { readonly kind: "trickle"; readonly bytes: number; readonly everyMs: number }
+  | { readonly kind: "cut"; readonly count: number; readonly withReset: boolean }
+  | { readonly kind: "lose"; readonly requests: boolean; readonly replies: boolean }
   | { readonly kind: "replace"; readonly bytes: string | Buffer }
+  | { readonly kind: "garble"; readonly bytes: string | Buffer }
   | { readonly kind: "refuse" };
 
 interface Link {
   readonly client: Socket;
   readonly upstream: Socket;
   readonly held: Buffer[];
+  readonly tracker: BulkTracker;
+  /** Bytes still delivered under a cut. */
+  left: number | undefined;
+  /** Whether bytes of it were lost, on the way to the server or back. */
+  lostRequests: boolean;
+  lostReplies: boolean;
 }
 
 /** Starts a proxy to `target` (a port of 127.0.0.1, or a unix socket's path). */
@@ -98,20 +124,29 @@ class Relay implements FaultProxy {
       return;
     }
     const upstream = connect(this.#target);
-    const link: Link = { client, upstream, held: [] };
+    const link: Link = {
+      client,
+      upstream,
+      held: [],
+      tracker: new BulkTracker(),
+      left: undefined,
+      lostRequests: false,
+      lostReplies: false,
+    };
     this.#links.add(link);
     upstream.on("error", () => client.resetAndDestroy());
     client.setNoDelay(true);
     upstream.setNoDelay(true);
     client.on("data", (chunk: Buffer) => {
       this.receivedBytes += chunk.length;
-      if (this.#mode.kind !== "black hole") {
-        upstream.write(chunk);
-      }
+      if (this.#mode.kind === "lose" && this.#mode.requests) link.lostRequests = true;
+      // What follows a gap would be another command than the one that was sent.
+      if (!link.lostRequests) upstream.write(chunk);
     });
     upstream.on("data", (chunk: Buffer) => this.#deliver(link, chunk));
     client.once("close", () => {
       this.#links.delete(link);
+      link.held.length = 0;
       upstream.destroy();
     });
     upstream.once("close", () => client.destroy());
@@ -121,26 +156,60 @@ class Relay implements FaultProxy {
     const mode = this.#mode;
     switch (mode.kind) {
       case "pass":
-        link.client.write(chunk);
+        pass(link, chunk);
         break;
       case "hold":
         link.held.push(chunk);
         break;
+      case "delay":
+        link.held.push(chunk);
+        // Each timer delivers one chunk, and the oldest: whatever the delays are, the order stays.
+        setTimeout(() => this.#mode === mode && this.#release(link), mode.ms()).unref();
+        break;
+      case "trickle":
+        link.held.push(chunk);
+        if (link.held.length === 1) this.#trickle(link, mode);
+        break;
       case "cut": {
-        const part = chunk.subarray(0, mode.left);
-        mode.left -= part.length;
-        link.client.write(part);
-        if (mode.left === 0) {
-          link.client.destroySoon();
-        }
+        link.left ??= mode.count;
+        const part = chunk.subarray(0, link.left);
+        link.left -= part.length;
+        pass(link, part);
+        if (link.left > 0) break;
+        if (mode.withReset) link.client.resetAndDestroy();
+        else link.client.destroySoon();
         break;
       }
       case "replace":
+        link.lostReplies = true;
         link.client.write(mode.bytes);
         break;
+      case "garble":
+        garble(link, chunk, mode.bytes);
+        break;
+      case "lose":
+        if (mode.replies) link.lostReplies = true;
+        else pass(link, chunk);
+        break;
       default:
-      // Swallowed.
+      // Swallowed: the connection is being reset.
     }
+  }
+
+  #release(link: Link): void {
+    const chunk = link.held.shift();
+    if (chunk !== undefined) pass(link, chunk);
+  }
+
+  #trickle(link: Link, mode: Extract<Mode, { kind: "trickle" }>): void {
+    setTimeout(() => {
+      const [first] = link.held;
+      if (this.#mode !== mode || first === undefined) return;
+      pass(link, first.subarray(0, mode.bytes));
+      if (first.length > mode.bytes) link.held[0] = first.subarray(mode.bytes);
+      else link.held.shift();
+      if (link.held.length > 0) this.#trickle(link, mode);
+    }, mode.everyMs).unref();
   }
 
   holdReplies(): void {
@@ -151,16 +220,36 @@ class Relay implements FaultProxy {
     this.heal();
   }
 
-  cutRepliesAfter(count: number): void {
-    this.#mode = { kind: "cut", left: count };
+  delayReplies(ms: () => number): void {
+    this.#begin({ kind: "delay", ms });
+  }
+
+  trickleReplies(bytes: number, everyMs: number): void {
+    this.#begin({ kind: "trickle", bytes, everyMs });
+  }
+
+  cutRepliesAfter(count: number, withReset = false): void {
+    this.#begin({ kind: "cut", count, withReset });
   }
 
   blackHole(): void {
-    this.#mode = { kind: "black hole" };
+    this.#begin({ kind: "lose", requests: true, replies: true });
+  }
+
+  loseRequests(): void {
+    this.#begin({ kind: "lose", requests: true, replies: false });
+  }
+
+  loseReplies(): void {
+    this.#begin({ kind: "lose", requests: false, replies: true });
   }
 
   replaceReplies(bytes: string | Buffer): void {
-    this.#mode = { kind: "replace", bytes };
+    this.#begin({ kind: "replace", bytes });
+  }
+
+  garbleReplies(bytes: string | Buffer): void {
+    this.#begin({ kind: "garble", bytes });
   }
 
   reset(): void {
@@ -170,16 +259,23 @@ class Relay implements FaultProxy {
   }
 
   refuse(): void {
-    this.#mode = { kind: "refuse" };
+    this.#begin({ kind: "refuse" });
     this.reset();
   }
 
   heal(): void {
-    this.#mode = { kind: "pass" };
-    for (const { client, held } of this.#links) {
-      for (const chunk of held.splice(0)) {
-        client.write(chunk);
+    this.#begin({ kind: "pass" });
+  }
+
+  #begin(mode: Mode): void {
+    this.#mode = mode;
+    for (const link of this.#links) {
+      if (link.lostRequests || link.lostReplies) {
+        link.client.resetAndDestroy();
+        continue;
       }
+      link.left = undefined;
+      for (const chunk of link.held.splice(0)) pass(link, chunk);
     }
   }
 
@@ -194,4 +290,19 @@ class Relay implements FaultProxy {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+function pass(link: Link, chunk: Buffer): void {
+  // Behind a gap nothing is in its place any more.
+  if (link.lostReplies) return;
+  link.tracker.feed(chunk);
+  link.client.write(chunk);
+}
+
+function garble(link: Link, chunk: Buffer, bytes: string | Buffer): void {
+  const rest = chunk.subarray(0, link.tracker.left);
+  if (rest.length > 0) pass(link, rest);
+  if (link.tracker.left > 0 || link.lostReplies) return;
+  link.lostReplies = true;
+  link.client.write(bytes);
 }
