@@ -97,6 +97,14 @@ pub fn open_payload(body: &[u8]) -> AsyncTask<Open> {
     AsyncTask::new(Open(body.to_vec()))
 }
 
+/// Bytes that a binary payload is decompressed to: the most there can be when it does not say, 0 when it is not compressed.
+#[napi(catch_unwind)]
+pub fn opened_bytes(body: &[u8]) -> f64 {
+    let bytes = envelope::decompressed_bytes(Encoding::Binary, body).unwrap_or(0);
+    // A payload may state anything.
+    f64::from(u32::try_from(bytes).unwrap_or(u32::MAX))
+}
+
 /// How often the calling JavaScript thread itself has compressed or decompressed: never.
 #[napi(catch_unwind)]
 pub fn codec_runs_here() -> u32 {

@@ -142,6 +142,7 @@ mod tests {
             opened: OpenOutcome::Passthrough,
             stored_bytes: 0,
             open_time: Duration::ZERO,
+            room: None,
         };
         Event::Read {
             ticket,

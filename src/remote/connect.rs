@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
 
-use super::connection::{Connection, Driver, is_unreadable};
+use super::connection::{Connection, Driver, is_unreadable, veiled};
 use super::endpoint::Endpoint;
 use super::error::{ErrorKind, RemoteError};
 use super::options::{Credentials, Login, Settings};
@@ -120,7 +120,8 @@ async fn attempt(
             }
         }
     }
-    Ok((Connection::new(multiplexer, activity), driver))
+    let password = credentials.map(|credentials| credentials.password.clone());
+    Ok((Connection::new(multiplexer, activity, password), driver))
 }
 
 async fn open(
@@ -205,7 +206,9 @@ async fn greet(
     for (step, command) in steps {
         let reply = multiplexer.send_packed_command(&command).await;
         let reply = reply.map_err(|error| {
-            if is_unreadable(&error) && !activity.has_ended() {
+            if let Some(violation) = activity.violation() {
+                RemoteError::violation(violation)
+            } else if is_unreadable(&error) && !activity.has_ended() {
                 RemoteError::protocol()
             } else {
                 RemoteError::fixed(
@@ -214,7 +217,8 @@ async fn greet(
                 )
             }
         })?;
-        step.check(&reply)?;
+        let password = credentials.map(|credentials| &credentials.password);
+        step.check(&veiled(reply, password))?;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use redis::{Cmd, Pipeline, RedisError, Value};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use super::error::RemoteError;
+use super::options::Secret;
 use super::stream::Activity;
 
 /// Bytes of writes handed to the multiplexer at once. It keeps a command twice until the reply, so
@@ -29,10 +30,12 @@ pub(super) struct Connection {
     /// About how large a value's reply is, going by the latest ones.
     reply_bytes: AtomicUsize,
     ended: OnceLock<RemoteError>,
+    /// What the server was told when logging in.
+    password: Option<Secret>,
 }
 
 impl Connection {
-    pub fn new(multiplexer: MultiplexedConnection, activity: Arc<Activity>) -> Self {
+    pub fn new(multiplexer: MultiplexedConnection, activity: Arc<Activity>, password: Option<Secret>) -> Self {
         Self {
             multiplexer,
             activity,
@@ -41,6 +44,7 @@ impl Connection {
             write_window: Semaphore::new(WRITE_WINDOW_BYTES),
             reply_bytes: AtomicUsize::new(0),
             ended: OnceLock::new(),
+            password,
         }
     }
 
@@ -61,7 +65,8 @@ impl Connection {
         let replies = replies.map_err(|error| self.failure(&error))?;
         self.note_bytes(replies.iter().map(value_bytes).sum::<usize>() / count.max(1));
         if replies.len() == count {
-            Ok(replies)
+            let password = self.password.as_ref();
+            Ok(replies.into_iter().map(|reply| veiled(reply, password)).collect())
         } else {
             Err(RemoteError::protocol())
         }
@@ -74,7 +79,7 @@ impl Connection {
         self.count_out();
         let reply = reply.map_err(|error| self.failure(&error))?;
         self.note_bytes(value_bytes(&reply));
-        Ok(reply)
+        Ok(veiled(reply, self.password.as_ref()))
     }
 
     /// About how many bytes a reply has.
@@ -94,7 +99,9 @@ impl Connection {
     }
 
     fn failure(&self, error: &RedisError) -> RemoteError {
-        if is_unreadable(error) && !self.activity.has_ended() {
+        if let Some(violation) = self.activity.violation() {
+            RemoteError::violation(violation)
+        } else if is_unreadable(error) && !self.activity.has_ended() {
             // The parser's error goes to the oldest command alone; the others and the supervisor
             // only hear of the connection's end. A reply cut short is unreadable too.
             RemoteError::protocol()
@@ -161,6 +168,22 @@ fn value_bytes(reply: &Value) -> usize {
         Value::Array(items) => items.iter().map(value_bytes).sum(),
         _ => 0,
     }
+}
+
+/// A reply with another error in the place of one that repeats the password.
+pub(super) fn veiled(reply: Value, password: Option<&Secret>) -> Value {
+    let Value::ServerError(error) = &reply else {
+        return reply;
+    };
+    // As it came: a blank may be the password's own.
+    let repeats =
+        |password: &Secret| password.shows_in(&format!("{} {}", error.code(), error.details().unwrap_or_default()));
+    // A redirection's address is not shown, and has to be followed.
+    if !password.is_some_and(repeats) || matches!(error.code(), "MOVED" | "ASK") {
+        return reply;
+    }
+    let instead = b"-ERR the server repeated the password in its error, which is left out\r\n";
+    redis::parse_redis_value(instead).unwrap_or(Value::Nil)
 }
 
 /// An error reply as a failure.

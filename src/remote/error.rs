@@ -6,8 +6,13 @@ use std::io;
 
 use redis::ServerError;
 
+use super::limits::Violation;
+
 /// Enough for every message Redis writes, and a bound for those it did not.
 const MAX_DETAIL_CHARS: usize = 200;
+
+/// Likewise for the word in front of them.
+const MAX_CODE_CHARS: usize = 40;
 
 /// What went wrong, as a bounded enumeration fit for a metric label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -131,6 +136,11 @@ impl RemoteError {
         Self::fixed(ErrorKind::Protocol, "the server's answer is not the Redis protocol")
     }
 
+    /// What came is more than any server says.
+    pub(super) const fn violation(violation: Violation) -> Self {
+        Self::fixed(ErrorKind::Protocol, violation.message())
+    }
+
     /// Well-formed, but not an answer to what was asked.
     pub(super) const fn unexpected_reply() -> Self {
         Self::fixed(ErrorKind::Protocol, "the server's answer is none this command has")
@@ -155,12 +165,16 @@ impl RemoteError {
     /// An error reply. Servers echo arguments in some of them ("unknown command ... with args
     /// beginning with: ..."), and those are keys, values or passwords: the echo is cut off.
     pub(super) fn server(error: &ServerError) -> Self {
-        let detail = error.details().unwrap_or_default();
+        let detail = match error.code() {
+            // Told when they were followed in vain: the address is the server's, and may be anything.
+            "MOVED" | "ASK" => "led to no node that serves the key",
+            _ => error.details().unwrap_or_default(),
+        };
         let detail = detail.split(", with args").next().unwrap_or_default();
-        let mut text = String::from(error.code());
+        let mut text = printable(error.code(), MAX_CODE_CHARS);
         if !detail.is_empty() {
             text.push(' ');
-            text.extend(detail.chars().take(MAX_DETAIL_CHARS));
+            text.push_str(&printable(detail, MAX_DETAIL_CHARS));
         }
         Self::new(ErrorKind::Server, text)
     }
@@ -172,4 +186,10 @@ impl RemoteError {
             format!("could not connect to Redis: {}", error.kind()),
         )
     }
+}
+
+/// What a server said as a part of one line: no line breaks, no terminal's control sequences.
+fn printable(text: &str, max_chars: usize) -> String {
+    let shown = |char: char| if char.is_control() { '\u{fffd}' } else { char };
+    text.chars().take(max_chars).map(shown).collect()
 }

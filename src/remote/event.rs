@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use crate::core::envelope::{OpenOutcome, Payload, SealOutcome};
 
 use super::error::RemoteError;
@@ -121,6 +123,20 @@ pub struct Hit {
     pub stored_bytes: usize,
     /// Time spent decompressing; zero when there was nothing to decompress.
     pub open_time: Duration,
+    /// Its share of what may be decompressed and not taken yet. Dropped with the hit.
+    pub room: Option<Room>,
+}
+
+/// Room for what was decompressed, given back when dropped.
+#[derive(Debug)]
+pub struct Room {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Room {
+    pub(super) const fn new(permit: OwnedSemaphorePermit) -> Self {
+        Self { _permit: permit }
+    }
 }
 
 /// A value made ready for Redis.

@@ -24,6 +24,7 @@ mod fetch;
 mod inbox;
 mod invalidate;
 mod io_thread;
+mod limits;
 mod link;
 mod node;
 mod options;
@@ -44,7 +45,7 @@ mod write;
 
 pub use client::{Client, Envelope, InvalidateRequest, ReadRequest, WriteRequest};
 pub use error::{ErrorKind, RemoteError};
-pub use event::{Event, Hit, ReadOutcome, Sealing, Sink, Status, Ticket};
+pub use event::{Event, Hit, ReadOutcome, Room, Sealing, Sink, Status, Ticket};
 pub use io_thread::IoThread;
 pub use options::{Credentials, OptionError, Options, Reconnect, Secret, TlsOptions};
 pub use stats::{LateReplies, Lateness, Stats};

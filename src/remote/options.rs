@@ -6,6 +6,8 @@ use std::time::Duration;
 use super::endpoint::{self, Endpoint, Located};
 use super::tls;
 
+const MIN_SECRET_BYTES: usize = 4;
+
 /// A text that never shows itself.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -19,6 +21,11 @@ impl Secret {
 
     pub(super) fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// Whether a text holds it. What is shorter than a few characters is found in any.
+    pub(super) fn shows_in(&self, text: &str) -> bool {
+        self.0.len() >= MIN_SECRET_BYTES && text.contains(&self.0)
     }
 }
 

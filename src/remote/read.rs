@@ -104,16 +104,31 @@ fn finish_hit(pending: Pending, deadline: Option<Instant>, hit: Hit) {
     pending.finish_read(at, ReadOutcome::Hit(hit));
 }
 
+/// Opens a big payload on the second thread, once there is room for it. `None` when the deadline
+/// passed before its turn came, or when opening panicked.
+async fn open_apart(client: &Shared, found: Found, deadline: Option<Instant>) -> Option<Hit> {
+    let room = client.room_for(found.opened_bytes()).await;
+    let opened = tokio::task::spawn_blocking(move || {
+        // Nobody wants it any more: those behind it have their turn.
+        let is_wanted = !is_over(deadline, Instant::now());
+        is_wanted.then(|| Hit { room, ..found.open() })
+    });
+    opened.await.ok().flatten()
+}
+
 /// Opens a big payload on the second thread and answers, in time or as due.
 pub(super) async fn open_beside(pending: Pending, deadline: Option<Instant>, found: Found) {
     let client = pending.client().clone();
     tokio::select! {
         biased;
-        opened = tokio::task::spawn_blocking(move || found.open()) => {
-            if let Ok(hit) = opened {
-                finish_hit(pending, deadline, hit);
+        opened = open_apart(&client, found, deadline) => match opened {
+            Some(hit) => finish_hit(pending, deadline, hit),
+            None if is_over(deadline, Instant::now()) => {
+                client.record_late_hit(Duration::ZERO);
+                pending.finish_due();
             }
-        }
+            None => {}
+        },
         () = until(deadline) => {
             client.record_late_hit(Duration::ZERO);
             pending.finish_due();
@@ -226,6 +241,11 @@ impl Found {
         }
     }
 
+    /// Bytes that opening it takes beside those that are there; none for what stays as it is.
+    fn opened_bytes(&self) -> usize {
+        envelope::decompressed_bytes(self.encoding, &self.body).unwrap_or(0)
+    }
+
     fn open(self) -> Hit {
         let started = envelope::is_compressed(self.encoding, &self.body).then(Instant::now);
         let Opened { payload, outcome } = if self.is_kept() {
@@ -242,6 +262,7 @@ impl Found {
             opened: outcome,
             stored_bytes: self.stored_bytes,
             open_time: started.map_or(Duration::ZERO, |started| started.elapsed()),
+            room: None,
         }
     }
 }

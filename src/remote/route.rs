@@ -157,7 +157,10 @@ impl<'a> Route<'a> {
                 self.asking = false;
             }
             Redirect::Ask(Some(address)) => {
-                self.node = Some(cluster.at(self.client, address));
+                let Some(node) = cluster.at(self.client, address) else {
+                    return false;
+                };
+                self.node = Some(node);
                 self.asking = true;
             }
             Redirect::TryAgain if self.hops < MAX_HOPS => tokio::time::sleep(PAUSE * self.hops).await,

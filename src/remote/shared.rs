@@ -5,19 +5,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
+use crate::core::envelope::MAX_DECOMPRESSED_BYTES;
 use crate::core::slot::slot;
 
 use super::budget::Budget;
 use super::cluster::{Cluster, Reach};
 use super::connection::Connection;
 use super::error::{ErrorKind, RemoteError};
-use super::event::{Event, Sink, Status};
+use super::event::{Event, Room, Sink, Status};
 use super::link::Link;
 use super::node::Node;
 use super::options::{Credentials, Settings, Target};
 use super::stats::{LateReplies, Stats};
+
+/// As much as the biggest payload: one at a time, or many smaller ones. Without it, some kilobytes
+/// from the server for each pending read become hundreds of megabytes each.
+const ROOM_KIB: usize = MAX_DECOMPRESSED_BYTES >> 10;
 
 /// One client's state.
 pub(super) struct Shared {
@@ -31,6 +36,8 @@ pub(super) struct Shared {
     pub total: Budget,
     /// Set at once by `close`; the link follows on the I/O thread.
     refusing: AtomicBool,
+    /// KiB that big payloads may be decompressed to before the owner takes them.
+    room: Arc<Semaphore>,
     counted: Mutex<Counted>,
     asked: Mutex<Asked>,
 }
@@ -70,6 +77,7 @@ impl Shared {
             link: Link::new(),
             total: Budget::default(),
             refusing: AtomicBool::new(false),
+            room: Arc::new(Semaphore::new(ROOM_KIB)),
             counted: Mutex::default(),
             asked: Mutex::default(),
         }
@@ -202,6 +210,13 @@ impl Shared {
             Some(reason) => reason.not_connected(),
             None => RemoteError::fixed(ErrorKind::Disconnected, "not connected to Redis yet"),
         }
+    }
+
+    /// Waits for room for a payload of so many bytes.
+    pub async fn room_for(&self, bytes: usize) -> Option<Room> {
+        let kib = u32::try_from(bytes.div_ceil(1 << 10).min(ROOM_KIB)).ok()?;
+        let permit = Arc::clone(&self.room).acquire_many_owned(kib).await.ok()?;
+        Some(Room::new(permit))
     }
 
     pub fn record_late_hit(&self, late: Duration) {

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,15 @@ use tokio::net::TcpStream;
 use tokio::net::UnixStream;
 use tokio_rustls::client::TlsStream;
 
+use super::limits::{Limits, Violation};
+
 /// What a stream has seen so far.
 #[derive(Debug)]
 pub(super) struct Activity {
     opened: Instant,
     last: AtomicU64,
     ended: AtomicBool,
+    violation: OnceLock<Violation>,
 }
 
 impl Activity {
@@ -27,6 +30,7 @@ impl Activity {
             opened: Instant::now(),
             last: AtomicU64::new(0),
             ended: AtomicBool::new(false),
+            violation: OnceLock::new(),
         })
     }
 
@@ -43,6 +47,11 @@ impl Activity {
     /// Whether the other side has said its last.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
+    }
+
+    /// What came that no server says, and ended the connection.
+    pub fn violation(&self) -> Option<Violation> {
+        self.violation.get().copied()
     }
 
     fn touch(&self) {
@@ -63,11 +72,16 @@ pub(super) enum Socket {
 pub(super) struct Stream {
     socket: Socket,
     activity: Arc<Activity>,
+    limits: Limits,
 }
 
 impl Stream {
     pub fn new(socket: Socket, activity: Arc<Activity>) -> Self {
-        Self { socket, activity }
+        Self {
+            socket,
+            activity,
+            limits: Limits::default(),
+        }
     }
 }
 
@@ -83,6 +97,11 @@ impl AsyncRead for Stream {
         };
         if buf.filled().len() > before {
             this.activity.touch();
+            if let Err(violation) = this.limits.see(&buf.filled()[before..]) {
+                buf.set_filled(before);
+                let _ = this.activity.violation.set(violation);
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, violation.message())));
+            }
         } else if polled.is_ready() {
             this.activity.ended.store(true, Ordering::Relaxed);
         }

@@ -72,7 +72,10 @@ async fn hold(client: &Shared, connection: &Connection, mut driver: Driver) -> R
     // down before any of the commands that this answers gets to run.
     let reason = tokio::select! {
         biased;
-        () = &mut driver => RemoteError::connection_lost(),
+        () = &mut driver => match connection.activity().violation() {
+            Some(violation) => RemoteError::violation(violation),
+            None => RemoteError::connection_lost(),
+        },
         () = watchdog::until_dead(connection, limit) => RemoteError::new(
             ErrorKind::ResponseTimeout,
             format!("Redis sent nothing for {} ms", limit.as_millis()),

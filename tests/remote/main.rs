@@ -10,6 +10,7 @@ mod cluster_faults;
 mod deadlines;
 mod endpoints;
 mod faults;
+mod hostile;
 mod invalidations;
 mod liveness;
 mod starting;

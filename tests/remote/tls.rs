@@ -13,6 +13,12 @@ use crate::support::{Cluster, Harness, PATIENCE, Script, Server, read, text, wri
 /// An authority and a certificate of it for `localhost`, in the server's directory.
 fn make_certificates(directory: &Path) {
     fs::write(directory.join("san"), "subjectAltName=DNS:localhost\n").unwrap();
+    // Only an authority with records can sign for the past.
+    let records = "[ca]\ndefault_ca=own\n[own]\ndatabase=index\nserial=serial\nnew_certs_dir=.\n\
+                   default_md=sha256\npolicy=any\nunique_subject=no\n[any]\ncommonName=supplied\n";
+    fs::write(directory.join("ca.cnf"), records).unwrap();
+    fs::write(directory.join("index"), "").unwrap();
+    fs::write(directory.join("serial"), "01\n").unwrap();
     for step in [
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=authority \
          -keyout ca.key -out ca.crt",
@@ -20,6 +26,10 @@ fn make_certificates(directory: &Path) {
          -keyout own.key -out own.csr",
         "x509 -req -in own.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile san \
          -out own.crt",
+        "ca -batch -notext -config ca.cnf -cert ca.crt -keyfile ca.key -in own.csr -out expired.crt \
+         -startdate 20200101000000Z -enddate 20200201000000Z -extfile san",
+        "ca -batch -notext -config ca.cnf -cert ca.crt -keyfile ca.key -in own.csr -out early.crt \
+         -startdate 20900101000000Z -enddate 20910101000000Z -extfile san",
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=stranger \
          -keyout stranger.key -out stranger.crt",
     ] {
@@ -36,9 +46,15 @@ fn make_certificates(directory: &Path) {
 
 /// A server that speaks TLS only, on `server.port`.
 fn start(clients: &str) -> Server {
+    start_with("own.crt", clients)
+}
+
+/// The same with another certificate.
+fn start_with(certificate: &str, clients: &str) -> Server {
     let mut server = Server::stopped(&[]);
     make_certificates(server.directory());
     let directory = server.directory().to_owned();
+    fs::copy(directory.join(certificate), directory.join("own.crt")).unwrap();
     speak_tls(&mut server, &directory, clients);
     server.launch();
     server
@@ -131,6 +147,21 @@ fn an_unknown_authority_is_accepted_only_when_asked_for() {
         ..TlsOptions::default()
     };
     works(options(&server, "127.0.0.1", unchecked));
+}
+
+#[test]
+fn a_certificate_whose_time_is_over_or_not_come_is_refused_unless_asked_for() {
+    for (certificate, says) in [("expired.crt", "expired"), ("early.crt", "not valid yet")] {
+        let server = start_with(certificate, "no");
+        let with = |reject_unauthorized| TlsOptions {
+            ca: Some(file(&server, "ca.crt")),
+            reject_unauthorized,
+            ..TlsOptions::default()
+        };
+        let said = refusal(options(&server, "localhost", with(true)));
+        assert!(said.contains(says), "{said}");
+        works(options(&server, "localhost", with(false)));
+    }
 }
 
 #[test]

@@ -15,6 +15,9 @@ use super::topology::Topology;
 /// node owns nothing yet.
 const KEEP: Duration = Duration::from_secs(10);
 
+/// How many may stay for no other reason. A node that points to ever new ones gets no further.
+const MAX_POINTED_TO: usize = 64;
+
 const NOBODY: u16 = u16::MAX;
 
 pub(super) struct Map {
@@ -29,6 +32,8 @@ pub(super) struct Map {
 struct Member {
     address: Address,
     node: Arc<Node>,
+    /// Whether the last topology named it.
+    is_named: bool,
     pointed_to: Option<Instant>,
 }
 
@@ -66,11 +71,15 @@ impl Map {
         self.known = true;
         let mut change = Change::default();
         self.owners.fill(NOBODY);
+        for member in &mut self.members {
+            member.is_named = false;
+        }
         let mut owning = vec![false; self.members.len()];
         for (first, last, address) in topology.0 {
             let index = self.member(address, &mut change);
             owning.resize(self.members.len(), false);
             owning[index] = true;
+            self.members[index].is_named = true;
             if let Ok(index) = u16::try_from(index) {
                 self.owners[usize::from(first)..=usize::from(last)].fill(index);
             }
@@ -82,20 +91,20 @@ impl Map {
     /// Gives one slot to the node at an address.
     pub fn give(&mut self, slot: u16, address: Address, now: Instant) -> Change {
         let mut change = Change::default();
-        let index = self.member(address, &mut change);
-        self.members[index].pointed_to = Some(now);
+        let Some(index) = self.pointed_to(address, now, &mut change) else {
+            return change;
+        };
         if let (Some(owner), Ok(index)) = (self.owners.get_mut(usize::from(slot)), u16::try_from(index)) {
             *owner = index;
         }
         change
     }
 
-    /// The node at an address that another node pointed to.
-    pub fn point_to(&mut self, address: Address, now: Instant) -> (Arc<Node>, Change) {
+    /// The node at an address that another node pointed to; `None` when that were too many.
+    pub fn point_to(&mut self, address: Address, now: Instant) -> Option<(Arc<Node>, Change)> {
         let mut change = Change::default();
-        let index = self.member(address, &mut change);
-        self.members[index].pointed_to = Some(now);
-        (Arc::clone(&self.members[index].node), change)
+        let index = self.pointed_to(address, now, &mut change)?;
+        Some((Arc::clone(&self.members[index].node), change))
     }
 
     /// Whether every slot has an owner, and every owner a connection.
@@ -104,6 +113,17 @@ impl Map {
         self.owners
             .iter()
             .all(|index| up.get(usize::from(*index)).copied().unwrap_or(false))
+    }
+
+    fn pointed_to(&mut self, address: Address, now: Instant, change: &mut Change) -> Option<usize> {
+        let is_known = self.members.iter().any(|member| member.address == address);
+        let unnamed = self.members.iter().filter(|member| !member.is_named).count();
+        if !is_known && unnamed >= MAX_POINTED_TO {
+            return None;
+        }
+        let index = self.member(address, change);
+        self.members[index].pointed_to = Some(now);
+        Some(index)
     }
 
     fn member(&mut self, address: Address, change: &mut Change) -> usize {
@@ -119,6 +139,7 @@ impl Map {
         self.members.push(Member {
             address,
             node,
+            is_named: false,
             pointed_to: None,
         });
         self.members.len() - 1
@@ -211,12 +232,29 @@ mod tests {
         let now = Instant::now();
         let topology = || Topology(vec![(0, 16_383, at(1))]);
         map.replace(topology(), now);
-        let (node, change) = map.point_to(at(2), now);
+        let (node, change) = map.point_to(at(2), now).unwrap();
         assert_eq!((port(&node), ports(&change.joined)), (2, vec![2]));
         assert!(map.replace(topology(), now + KEEP / 2).left.is_empty());
-        assert!(Arc::ptr_eq(&map.point_to(at(2), now + KEEP / 2).0, &node));
+        assert!(Arc::ptr_eq(&map.point_to(at(2), now + KEEP / 2).unwrap().0, &node));
         assert!(map.replace(topology(), now + KEEP).left.is_empty());
         assert_eq!(ports(&map.replace(topology(), now + KEEP * 2).left), [2]);
         assert_eq!(owner(&map, 0), Some(1));
+    }
+
+    #[test]
+    fn a_node_that_points_to_ever_new_ones_gets_no_further() {
+        let mut map = Map::new(false);
+        let now = Instant::now();
+        map.replace(Topology(vec![(0, 16_383, at(1))]), now);
+        for port in 2..1000 {
+            map.give(7, at(port), now);
+            map.point_to(at(port + 1000), now);
+        }
+        assert_eq!(map.nodes().count(), 1 + MAX_POINTED_TO);
+        // Known ones are pointed to as ever, and room comes with time.
+        assert!(map.point_to(at(2), now).is_some() && map.point_to(at(999), now).is_none());
+        map.replace(Topology(vec![(0, 16_383, at(1))]), now + KEEP);
+        assert!(map.point_to(at(999), now + KEEP).is_some());
+        assert_eq!(map.nodes().count(), 2);
     }
 }

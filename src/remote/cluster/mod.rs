@@ -133,11 +133,11 @@ impl Cluster {
         self.doubt();
     }
 
-    /// The node at an address.
-    pub fn at(&self, client: &Arc<Shared>, address: Address) -> Arc<Node> {
-        let (node, change) = self.write().point_to(address, Instant::now());
+    /// The node at an address; `None` when there are too many of them.
+    pub fn at(&self, client: &Arc<Shared>, address: Address) -> Option<Arc<Node>> {
+        let (node, change) = self.write().point_to(address, Instant::now())?;
         self.carry_out(client, change);
-        node
+        Some(node)
     }
 
     /// Whether any node can serve.

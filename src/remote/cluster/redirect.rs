@@ -9,6 +9,19 @@ pub(in crate::remote) struct Address {
     pub port: u16,
 }
 
+impl Address {
+    /// `None` for a question mark, by which a node says that it does not know, and for what is no
+    /// host name and no IP address.
+    pub fn new(host: String, port: u16) -> Option<Self> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:%".contains(&byte);
+        let is_host = (1..=MAX_HOST_BYTES).contains(&host.len()) && host.bytes().all(allowed);
+        is_host.then_some(Self { host, port })
+    }
+}
+
+/// The most a host name may have.
+const MAX_HOST_BYTES: usize = 253;
+
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::remote) enum Redirect {
     /// The slot is another node's now. Without an address when the node does not know it.
@@ -50,11 +63,7 @@ fn target(error: &ServerError, asked: &str) -> Option<(u16, Option<Address>)> {
     let (host, port) = words.next()?.rsplit_once(':')?;
     let port = port.parse().ok()?;
     let host = if host.is_empty() { asked } else { host };
-    let to = (host != "?").then(|| Address {
-        host: host.to_owned(),
-        port,
-    });
-    Some((slot, to))
+    Some((slot, Address::new(host.to_owned(), port)))
 }
 
 #[cfg(test)]
@@ -87,7 +96,11 @@ mod tests {
                 Some(Redirect::Ask(Some(address(host, 6381))))
             );
         }
-        assert_eq!(read("MOVED 1 ?:6381"), Some(Redirect::Moved { slot: 1, to: None }));
+        let too_long = "a".repeat(254);
+        for nowhere in ["?", "a/b", "a@b", "a\0b", "[::1]", "caf\u{e9}", too_long.as_str()] {
+            let moved = read(&format!("MOVED 1 {nowhere}:6381"));
+            assert_eq!(moved, Some(Redirect::Moved { slot: 1, to: None }), "{nowhere}");
+        }
     }
 
     #[test]

@@ -1,10 +1,18 @@
 //! Who serves which slots, as a node tells it.
 
+use std::collections::HashSet;
+
 use redis::Value;
 
 use crate::core::slot::SLOTS;
 
 use super::redirect::Address;
+
+/// More ranges than there are slots name some of them twice.
+const MAX_RANGES: usize = SLOTS as usize;
+
+/// Twice what Redis recommends as the most.
+const MAX_NODES: usize = 2000;
 
 /// Ranges of slots, both ends inclusive, with the primary of each.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,6 +23,10 @@ impl Topology {
     /// when it names no primary at all.
     pub fn from_reply(reply: &Value, asked: &str) -> Option<Self> {
         let Value::Array(ranges) = reply else { return None };
+        if ranges.len() > MAX_RANGES {
+            return None;
+        }
+        let mut nodes = HashSet::new();
         let mut found = Vec::with_capacity(ranges.len());
         for range in ranges {
             let Value::Array(parts) = range else { return None };
@@ -23,7 +35,14 @@ impl Topology {
                 return None;
             };
             let (first, last) = (slot(*first)?, slot(*last)?);
+            if first > last {
+                return None;
+            }
             if let Some(address) = address(primary, asked) {
+                nodes.insert(address.clone());
+                if nodes.len() > MAX_NODES {
+                    return None;
+                }
                 found.push((first, last, address));
             }
         }
@@ -47,7 +66,7 @@ fn address(node: &[Value], asked: &str) -> Option<Address> {
         _ => return None,
     };
     let port = u16::try_from(*port).ok().filter(|port| *port != 0)?;
-    (host != "?").then_some(Address { host, port })
+    Address::new(host, port)
 }
 
 #[cfg(test)]
@@ -102,10 +121,26 @@ mod tests {
     }
 
     #[test]
+    fn more_ranges_or_nodes_than_a_cluster_has_are_none() {
+        let ranges = |count: i64| {
+            (0..count)
+                .map(|slot| range(slot % 16_384, slot % 16_384, text("a"), 1))
+                .collect()
+        };
+        assert_eq!(read(ranges(16_384)).map(|found| found.len()), Some(16_384));
+        assert_eq!(read(ranges(16_385)), None);
+        let nodes = |count: i64| (0..count).map(|slot| range(slot, slot, text("a"), slot + 1)).collect();
+        assert_eq!(read(nodes(2000)).map(|found| found.len()), Some(2000));
+        assert_eq!(read(nodes(2001)), None);
+    }
+
+    #[test]
     fn anything_else_is_no_topology() {
         assert_eq!(read(vec![]), None);
         assert_eq!(read(vec![range(0, 16_384, text("a"), 1)]), None);
         assert_eq!(read(vec![range(-1, 1, text("a"), 1)]), None);
+        assert_eq!(read(vec![range(1, 0, text("a"), 1)]), None);
+        assert_eq!(read(vec![range(0, 1, text("a\0b"), 1)]), None);
         assert_eq!(read(vec![Value::Int(1)]), None);
         assert_eq!(read(vec![Value::Array(vec![Value::Int(1), Value::Int(2)])]), None);
         assert_eq!(Topology::from_reply(&Value::Okay, "asked"), None);
