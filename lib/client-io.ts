@@ -55,7 +55,9 @@ async function run(
   try {
     payload = payloadOf(read, await client.read(request, contextOf(read, timeoutMs)));
     if (typeof payload === "object" && payload !== null && isSealed(payload)) {
-      ({ payload, passage } = await openEnvelope(payload));
+      const opened = await openEnvelope(payload, () => read.isWaitedFor);
+      if (opened === undefined) return;
+      ({ payload, passage } = opened);
     }
   } catch (error) {
     read.settle(READ_FAILED, error);
@@ -106,6 +108,11 @@ class Read implements ClientRead {
 
   constructor(settled: Settled) {
     this.#settled = settled;
+  }
+
+  /** Whether what it brings is still of use. */
+  get isWaitedFor(): boolean {
+    return this.#settled !== undefined;
   }
 
   settle(result: number, value: unknown, passage?: Passage): void {

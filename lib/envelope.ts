@@ -1,5 +1,5 @@
 import { nativeTask } from "./hub";
-import { openPayload, type PassedPayload, sealPayload } from "./native";
+import { openedBytes, openPayload, type PassedPayload, sealPayload } from "./native";
 import type { ResolvedCompression } from "./options";
 import { LONGEST_UTF8 } from "./text";
 
@@ -27,7 +27,24 @@ export function sealEnvelope(
   return nativeTask(sealPayload(payload as string | Buffer, compression ?? null));
 }
 
-/** Takes a payload out of its envelope, off the event loop. What is corrupt or too big is handed on as it is. */
-export function openEnvelope(bytes: Uint8Array): Promise<PassedPayload> {
-  return nativeTask(openPayload(bytes as Buffer));
+/** Bytes up to which payloads are opened side by side. */
+const SMALL_BYTES = 1024 * 1024;
+
+/** Settles when the last of the big payloads that were asked for is opened; holds none of them. */
+let bigOnes: Promise<void> = Promise.resolve();
+
+/**
+ * Takes a payload out of its envelope, off the event loop. What is corrupt or too big is handed on as it is. Big ones have
+ * their turns: some kilobytes can become half a gigabyte, and each reply on its way may hold such.
+ *
+ * @param isWanted - Asked when it is a big one's turn; one that nobody wants any more stays as it is.
+ */
+export function openEnvelope(bytes: Uint8Array, isWanted: () => boolean): Promise<PassedPayload | undefined> {
+  const open = () => nativeTask(openPayload(bytes as Buffer));
+  if (openedBytes(bytes as Buffer) <= SMALL_BYTES) return open();
+  const opened = bigOnes.then(() => (isWanted() ? open() : undefined));
+  bigOnes = opened.then(ignore, ignore);
+  return opened;
 }
+
+function ignore(): void {}

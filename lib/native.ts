@@ -19,8 +19,17 @@ export type {
   SourceGauges,
 } from "../binding";
 
-export const { Hub, NativeSource, Passed, RemoteKind, openPayload, sealPayload, STAMP_SCRIPT, INVALIDATE_SCRIPT } =
-  binding;
+export const {
+  Hub,
+  NativeSource,
+  Passed,
+  RemoteKind,
+  openedBytes,
+  openPayload,
+  sealPayload,
+  STAMP_SCRIPT,
+  INVALIDATE_SCRIPT,
+} = binding;
 export type Hub = Binding.Hub;
 export type NativeSource = Binding.NativeSource;
 /** Names of the counters that a `CounterReader` reads of each use case, in their order. */

@@ -50,7 +50,7 @@ export async function runRound(plan: RoundPlan, topology: Topology, run: string)
     const random = new Random(seed, round, 3);
     for (const fault of plan.faults) await inject(topology, fault, random);
     const complaints: string[] = [];
-    const recoveryMs = await recovery(services, topology, origin, namespace, watch, complaints);
+    const recoveryMs = await recovery(services, topology, namespace, watch, complaints);
     // Some calls while all is well again.
     await realDelay(100);
     const report = await stopLoad();
@@ -82,7 +82,6 @@ function withoutComplaints({ calls, over, ownOver, invalidations }: LoadReport) 
 async function recovery(
   services: readonly Service[],
   topology: Topology,
-  origin: Origin,
   namespace: string,
   watch: LoopWatch,
   complaints: string[],
@@ -92,10 +91,9 @@ async function recovery(
     topology.servers.map(async (_, node) => {
       const id = idAt(topology, namespace, node);
       for (;;) {
-        const runs = origin.runsOf("Untracked", id);
-        await service.probe(id);
+        const isHit = await service.probe(node, id);
         const now = performance.now();
-        if (origin.runsOf("Untracked", id) === runs) return now - healed;
+        if (isHit) return now - healed;
         if (now - healed > PATIENCE_MS) {
           complaints.push(`${service.client.name} had no hit from server ${node} for ${PATIENCE_MS} ms`);
           return now - healed;
@@ -114,7 +112,7 @@ async function recovery(
 function idAt(topology: Topology, namespace: string, node: number): string {
   for (let number = 0; ; number += 1) {
     const id = `probe ${number}`;
-    if (topology.nodeOf(probeKey(namespace, id)) === node) return id;
+    if (topology.nodeOf(probeKey(namespace, node, id)) === node) return id;
     if (number > 1_000 * CLUSTER_NODES) throw new Error(`no id belongs to server ${node}`);
   }
 }

@@ -1,7 +1,7 @@
 import { DialCache, DialCacheKeyConfig } from "dialcache-native";
 import { realDelay } from "../support/real-time";
 import type { FaultClient } from "./clients";
-import type { RoundPlan } from "./plan";
+import { CLUSTER_NODES, type RoundPlan } from "./plan";
 
 /** What the source gives: it names itself, so that nobody takes it for another. */
 export interface Item {
@@ -21,7 +21,6 @@ export class Origin {
   readonly #versions = new Map<string, number>();
   readonly #plan: RoundPlan;
   runs = 0;
-  readonly #runsOf = new Map<string, number>();
 
   constructor(plan: RoundPlan) {
     this.#plan = plan;
@@ -38,13 +37,8 @@ export class Origin {
     return version;
   }
 
-  runsOf(useCase: UseCase, id: string): number {
-    return this.#runsOf.get(`${useCase} ${id}`) ?? 0;
-  }
-
   async load(useCase: UseCase, id: string): Promise<Item> {
     this.runs += 1;
-    this.#runsOf.set(`${useCase} ${id}`, this.runsOf(useCase, id) + 1);
     const version = this.version(id);
     await realDelay(this.#plan.sourceMs);
     return { useCase, id, version, pad: padOf(useCase, id, version, this.#plan.valueBytes) };
@@ -63,8 +57,8 @@ export interface Service {
   readonly cache: DialCache;
   readonly log: string[];
   load(useCase: UseCase, id: string): Promise<Item>;
-  /** A read that the process keeps nothing of, for finding out whether Redis serves again. */
-  probe(id: string): Promise<Item>;
+  /** A read of a server's that the process keeps nothing of; whether it was a hit. */
+  probe(node: number, id: string): Promise<boolean>;
 }
 
 export function startService(plan: RoundPlan, client: FaultClient, origin: Origin, namespace: string): Service {
@@ -94,17 +88,29 @@ export function startService(plan: RoundPlan, client: FaultClient, origin: Origi
     Tracked: register("Tracked", "Tracked", plan.local, true),
     Untracked: register("Untracked", "Untracked", plan.local, false),
   };
-  const probe = register("Untracked", "Probe", false, false);
+  // One use case for each server: what is counted of a probe is its own.
+  const probes = Array.from({ length: CLUSTER_NODES }, (_, node) => {
+    return register("Untracked", probeName(node), false, false);
+  });
   return {
     client,
     cache,
     log,
     load: (useCase, id) => cache.enable(() => loads[useCase](id)),
-    probe: (id) => cache.enable(() => probe(id)),
+    probe: async (node, id) => {
+      const hits = () => cache.stats().useCases[probeName(node)]!.hits.remote;
+      const before = hits();
+      await cache.enable(() => probes[node]!(id));
+      return hits() > before;
+    },
   };
 }
 
 /** The Redis key of a probe's value. */
-export function probeKey(namespace: string, id: string): string {
-  return `${encodeURIComponent(namespace)}:${KEY_TYPE}:${id}#Probe:dialcache-frame-v1`;
+export function probeKey(namespace: string, node: number, id: string): string {
+  return `${encodeURIComponent(namespace)}:${KEY_TYPE}:${encodeURIComponent(id)}#${probeName(node)}:dialcache-frame-v1`;
+}
+
+function probeName(node: number): string {
+  return `Probe${node}`;
 }
