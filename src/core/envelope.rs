@@ -233,43 +233,4 @@ fn into_text(bytes: Vec<u8>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn says_what_a_body_will_decompress_to() {
-        let on = Some(Compression {
-            threshold_bytes: 64,
-            level: 3,
-        });
-        let sealed = seal(Payload::Text("a".repeat(5000)), on);
-        let body = sealed.payload.as_bytes();
-        assert_eq!(decompressed_bytes(Encoding::Binary, body), Some(5000));
-        assert_eq!(decompressed_bytes(Encoding::Utf8, body), None);
-        assert_eq!(decompressed_bytes(Encoding::Binary, b"plain"), None);
-        assert_eq!(decompressed_bytes(Encoding::Binary, b""), None);
-        let twice = [body, &body[1..]].concat();
-        assert_eq!(
-            decompressed_bytes(Encoding::Binary, &twice),
-            Some(MAX_DECOMPRESSED_BYTES)
-        );
-    }
-
-    #[test]
-    fn round_trips() {
-        let on = Some(Compression {
-            threshold_bytes: 64,
-            level: 3,
-        });
-        for payload in [
-            Payload::Text("a".repeat(5000)),
-            Payload::Bytes(vec![1; 5000]),
-            Payload::Bytes(vec![1; 5]),
-            Payload::Bytes(vec![]),
-        ] {
-            let sealed = seal(payload.clone(), on);
-            let opened = open(sealed.payload.encoding(), sealed.payload.as_bytes().to_vec());
-            assert_eq!(opened.payload, payload);
-        }
-    }
-}
+mod tests;

@@ -313,6 +313,25 @@ fn every_level_can_be_read() {
     }
 }
 
+#[test]
+fn says_what_a_body_will_decompress_to() {
+    let on = Some(Compression {
+        threshold_bytes: 64,
+        level: 3,
+    });
+    let sealed = seal(Payload::Text("a".repeat(5000)), on);
+    let body = sealed.payload.as_bytes();
+    assert_eq!(decompressed_bytes(Encoding::Binary, body), Some(5000));
+    assert_eq!(decompressed_bytes(Encoding::Utf8, body), None);
+    assert_eq!(decompressed_bytes(Encoding::Binary, b"plain"), None);
+    assert_eq!(decompressed_bytes(Encoding::Binary, b""), None);
+    let twice = [body, &body[1..]].concat();
+    assert_eq!(
+        decompressed_bytes(Encoding::Binary, &twice),
+        Some(MAX_DECOMPRESSED_BYTES)
+    );
+}
+
 fn payload() -> impl Strategy<Value = Payload> {
     let repeated = (any::<Vec<u8>>(), 1..200_usize);
     prop_oneof![
@@ -329,7 +348,10 @@ fn more_than_a_reader_may_decompress_is_stored_as_it_is() {
     for payload in [text(&"a".repeat(65)), bytes(&[1; 65])] {
         let sealed = seal_within(payload.clone(), ALWAYS, 64);
         assert_eq!(sealed.outcome, SealOutcome::OverLimit);
-        assert_eq!(seal_within(payload.clone(), ALWAYS, 65).outcome, SealOutcome::Compressed);
+        assert_eq!(
+            seal_within(payload.clone(), ALWAYS, 65).outcome,
+            SealOutcome::Compressed
+        );
         let opened = open(sealed.payload.encoding(), sealed.payload.as_bytes().to_vec());
         assert_eq!(opened.payload, payload);
         assert_eq!(opened.outcome, OpenOutcome::Passthrough);
