@@ -1,6 +1,7 @@
 // All static checks. Runs every one of them, and then fails when any failed.
 import { spawnSync } from "node:child_process";
 import { ensure } from "./ensure.mjs";
+import { orphans } from "./support/orphans.mjs";
 import { main, note, root, SetupError, status } from "./support/run.mjs";
 
 // The feature sets the crate is used with: each must be free of warnings on its own.
@@ -33,6 +34,8 @@ await main(() => {
     note([command === process.execPath ? "node" : command, ...args].join(" "));
     return status(command, args, { env: { ...process.env, ...env } }) !== 0;
   });
+  const lost = [...orphans("src"), ...orphans("tests")];
+  if (lost.length > 0) throw new SetupError(`no module names ${lost.join(", ")}`);
   const names = failed.map(([command, args]) => [command, ...args].join(" ").replace(process.execPath, "node"));
   if (failed.length > 0) throw new SetupError(`failed: ${names.join("; ")}`);
   note("no problems found");
