@@ -10,3 +10,6 @@ pub mod remote;
 
 #[cfg(feature = "node")]
 mod binding;
+
+#[cfg(feature = "remote")]
+mod sync;

@@ -107,9 +107,7 @@ impl Lines {
     /// Letters to read: those that are left over, or else what the I/O thread has posted.
     pub fn letters(&self) -> RefMut<'_, Letters> {
         let mut letters = self.letters.borrow_mut();
-        if letters.is_empty() {
-            self.mailbox.fetch(&mut letters);
-        }
+        self.mailbox.fetch(&mut letters);
         letters
     }
 
@@ -119,7 +117,7 @@ impl Lines {
     /// function again up to a thousand times before timers and sockets have their turn, so one that
     /// is woken during each of its calls keeps them waiting for seconds.
     pub fn rest(&self) -> bool {
-        self.letters.borrow().is_empty() && self.mailbox.rest()
+        self.mailbox.rest(&self.letters.borrow())
     }
 }
 

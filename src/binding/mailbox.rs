@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::mem;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::post::{self, Post, Waker};
 use super::wake::Wake;
 use crate::core::envelope::Payload;
 use crate::remote::{Event, Hit, ReadOutcome, Sink};
@@ -35,11 +34,6 @@ pub struct Letter<'letters> {
 }
 
 impl Letters {
-    /// Whether all are read.
-    pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
-    }
-
     /// The next one, oldest first.
     pub fn next(&mut self) -> Option<Letter<'_>> {
         let (event, text) = self.events.pop_front()?;
@@ -48,6 +42,10 @@ impl Letters {
             text: self.texts.get(text).unwrap_or_default(),
         })
     }
+}
+
+impl post::Letters for Letters {
+    type Letter = Event;
 
     fn post(&mut self, mut event: Event) {
         let start = self.texts.len();
@@ -55,6 +53,10 @@ impl Letters {
             self.texts.push_str(&mem::take(text));
         }
         self.events.push_back((event, start..self.texts.len()));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.events.is_empty()
     }
 
     fn clear(&mut self) {
@@ -78,53 +80,18 @@ fn small_text(event: &mut Event) -> Option<&mut String> {
     }
 }
 
-/// Where the I/O thread posts its events. One wake brings all that are there.
-pub struct Mailbox {
-    letters: Mutex<Letters>,
-    woken: AtomicBool,
-    wake: Wake,
-}
+/// Where the I/O thread posts its events.
+pub type Mailbox = Post<Letters, Wake>;
 
-impl Mailbox {
-    /// An empty one that announces its first event with `wake`.
-    pub fn new(wake: Wake) -> Self {
-        Self {
-            letters: Mutex::default(),
-            woken: AtomicBool::new(false),
-            wake,
-        }
-    }
-
-    /// Everything that is there, in exchange for letters that are read. What comes from now on wakes
-    /// nobody before [`Mailbox::rest`].
-    pub fn fetch(&self, read: &mut Letters) {
-        read.clear();
-        mem::swap(&mut *self.lock(), read);
-    }
-
-    /// Lets the next event wake again, unless some are there already: then false.
-    ///
-    /// The flag goes down while the queue is locked: an event that comes in between wakes once too
-    /// often rather than never.
-    pub fn rest(&self) -> bool {
-        let letters = self.lock();
-        if letters.is_empty() {
-            self.woken.store(false, Ordering::SeqCst);
-        }
-        letters.is_empty()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Letters> {
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+impl Waker for Wake {
+    fn call(&self) {
+        Self::call(self);
     }
 }
 
 impl Sink for Mailbox {
     fn deliver(&self, event: Event) {
-        self.lock().post(event);
-        if !self.woken.swap(true, Ordering::SeqCst) {
-            self.wake.call();
-        }
+        self.post(event);
     }
 }
 
@@ -132,6 +99,7 @@ impl Sink for Mailbox {
 mod tests {
     use std::time::{Duration, Instant};
 
+    use super::post::Letters as _;
     use super::*;
     use crate::core::envelope::OpenOutcome;
 

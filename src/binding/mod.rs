@@ -18,6 +18,7 @@ mod mailbox;
 mod passage;
 mod payload;
 mod policy;
+mod post;
 mod raw;
 mod scripts;
 mod shadow;

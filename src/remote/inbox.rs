@@ -1,12 +1,10 @@
 //! How requests reach the I/O thread.
 
-use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use tokio::sync::Notify;
+use std::sync::Arc;
 
 use super::client::{InvalidateRequest, ReadRequest, WriteRequest};
 use super::pending::Pending;
+use super::queue::Queue;
 use super::shared::Shared;
 use super::{invalidate, read_batch, ready, supervisor, write};
 
@@ -46,74 +44,31 @@ impl Job {
     }
 }
 
-/// The queue between the callers' threads and the I/O thread. A caller pays for a short lock, and
-/// for waking the I/O thread only when that is asleep.
+/// The queue between the callers' threads and the I/O thread.
 #[derive(Default)]
-pub(super) struct Inbox {
-    state: Mutex<State>,
-    wake: Notify,
-}
-
-#[derive(Default)]
-struct State {
-    jobs: Vec<Job>,
-    asleep: bool,
-    ended: bool,
-}
+pub(super) struct Inbox(Queue<Job>);
 
 impl Inbox {
     /// Whether the job was taken.
     pub fn push(&self, job: Job) -> bool {
-        let mut state = self.lock();
-        if state.ended {
-            drop(state);
-            job.forget();
-            return false;
-        }
-        state.jobs.push(job);
-        let wake = mem::take(&mut state.asleep);
-        drop(state);
-        if wake {
-            self.wake.notify_one();
-        }
-        true
+        self.0.push(job).map_err(Job::forget).is_ok()
     }
 
     /// Lets [`Inbox::run`] return; what is still queued is dropped by it.
     pub fn end(&self) {
-        self.lock().ended = true;
-        self.wake.notify_one();
+        self.0.end();
     }
 
     /// Starts jobs as they come, until the end.
     pub async fn run(&self) {
         let mut batch = Vec::new();
         let mut reads = Vec::new();
-        loop {
-            {
-                let mut state = self.lock();
-                if state.ended {
-                    batch = mem::take(&mut state.jobs);
-                    drop(state);
-                    drop(batch);
-                    return;
-                }
-                mem::swap(&mut state.jobs, &mut batch);
-                state.asleep = batch.is_empty();
-            }
-            if batch.is_empty() {
-                self.wake.notified().await;
-            } else {
-                batch.drain(..).for_each(|job| job.start(&mut reads));
-                read_batch::start(reads.drain(..));
-                // Back to the queue only after what was started had its turn: requests that come
-                // meanwhile find this thread awake.
-                tokio::task::yield_now().await;
-            }
+        while self.0.next(&mut batch).await {
+            batch.drain(..).for_each(|job| job.start(&mut reads));
+            read_batch::start(reads.drain(..));
+            // Back to the queue only after what was started had its turn: requests that come
+            // meanwhile find this thread awake.
+            tokio::task::yield_now().await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -29,6 +29,7 @@ mod link;
 mod node;
 mod options;
 mod pending;
+mod queue;
 mod read;
 mod read_batch;
 mod ready;
