@@ -265,3 +265,6 @@ pub struct NewFlight {
     /// Whether it is shadowed.
     pub shadow: ShadowPlan,
 }
+
+#[cfg(test)]
+mod tests;

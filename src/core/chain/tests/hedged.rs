@@ -40,6 +40,15 @@ fn it_is_hedged_once_at_its_delay_and_not_once_it_is_over() {
 }
 
 #[test]
+fn a_source_that_lost_has_no_deadline_any_more() {
+    let mut chain = hedged(false);
+    chain.read_settled(ReadResult::Hit, 30);
+    assert_eq!(chain.source_deadline(), Some(SOURCE_DEADLINE));
+    chain.loaded();
+    assert_eq!(chain.source_deadline(), None);
+}
+
+#[test]
 fn a_denied_hedge_leaves_the_read_as_it_was() {
     let mut chain = Chain::new(true, false);
     chain.read_started(DEADLINE, Some(HEDGE_AT));

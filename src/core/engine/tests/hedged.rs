@@ -75,6 +75,22 @@ fn a_denied_hedge_goes_on_waiting_with_the_deadline_armed() {
 }
 
 #[test]
+fn a_source_that_is_done_before_the_serializer_has_outrun_the_read() {
+    let (mut engine, use_case) = fixed(&REMOTE);
+    let flight = racing(&mut engine, use_case);
+    assert_eq!(engine.read_settled(flight, ReadResult::Hit, 30 * MS), AfterRead::Load);
+    let settled = engine.source_settled(flight, true, 31 * MS);
+    assert!(matches!(settled, Settled::Accepted { write: false, .. }));
+    assert_eq!(counted(&engine, Counter::ReadHedgeOutrun), 1);
+    assert_eq!(
+        counted(&engine, Counter::WriteSkipped),
+        0,
+        "there was a hit: nothing to write"
+    );
+    assert!(is_empty(&engine));
+}
+
+#[test]
 fn auto_hedges_at_the_95th_percentile_of_this_use_cases_reads_and_not_before_100_of_them() {
     let mut engine = engine();
     let use_case = hedging(&mut engine, &REMOTE, ReadDelay::Auto);

@@ -51,3 +51,27 @@ fn the_redis_key_is_made_of_the_flights_own_parts() {
         "urn:id:a%3Ab%2F%C3%BC?x=1#Get:dialcache-frame-v1"
     );
 }
+
+#[test]
+fn a_flight_has_a_watermark_when_it_is_tracked() {
+    let mut engine = engine();
+    let tracked = register(
+        &mut engine,
+        "A",
+        &Policies {
+            tracked: true,
+            ..REMOTE
+        },
+    );
+    let untracked = register(&mut engine, "B", &REMOTE);
+    let flight = read(&mut engine, tracked, "a/b", 0);
+    assert_eq!(
+        engine.watermark_key(flight).as_deref(),
+        Some("{urn:id:a%2Fb}#watermark")
+    );
+    let flight = read(&mut engine, untracked, "a/b", 0);
+    assert_eq!(engine.watermark_key(flight), None);
+    engine.end(flight);
+    assert_eq!(engine.watermark_key(flight), None, "there is no such flight");
+    assert_eq!(engine.value_key(flight).as_deref(), Ok(""));
+}

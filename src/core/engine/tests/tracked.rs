@@ -71,6 +71,7 @@ fn an_invalidation_drops_every_local_value_of_its_id_and_no_other() {
         stamped(&mut engine, use_case, "1", 0);
         stamped(&mut engine, use_case, "2", 0);
     }
+    assert!(!engine.has_freed());
     let Begin::Source(flight) = begin(&mut engine, untracked, "1", 0) else {
         panic!("reads Redis");
     };
@@ -81,7 +82,9 @@ fn an_invalidation_drops_every_local_value_of_its_id_and_no_other() {
         assert!(matches!(begin(&mut engine, use_case, "2", MS), Begin::Hit(_)));
     }
     assert!(matches!(begin(&mut engine, untracked, "1", MS), Begin::Hit(_)));
+    assert!(engine.has_freed());
     assert_eq!(engine.take_freed().len(), 2);
+    assert!(!engine.has_freed());
 }
 
 #[test]
