@@ -1,6 +1,7 @@
 //! Events on their way to the JavaScript thread, which is woken once for many.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use dialcache_models::explore;
 use dialcache_models::post::{Letters, Post, Waker};
@@ -89,23 +90,38 @@ fn every_letter_of_two_threads_is_read() {
 #[test]
 fn nobody_is_woken_who_is_awake() {
     explore(|| {
-        let wakes = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
-        let count = std::sync::atomic::Ordering::Relaxed;
-        struct Counting(std::sync::Arc<std::sync::atomic::AtomicU32>);
-        impl Waker for Counting {
-            fn call(&self) {
-                self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            }
-        }
-        let post = Arc::new(Post::<Numbers, _>::new(Counting(wakes.clone())));
+        let wakes = Counting::default();
+        let post = Arc::new(Post::<Numbers, _>::new(wakes.clone()));
         post.post(0);
         let io = thread::spawn({
             let post = post.clone();
             move || (1..3).for_each(|letter| post.post(letter))
         });
-        // Awake since the first letter, and not at rest yet.
-        post.fetch(&mut Numbers::default());
+        // Awake since the first letter, and at rest only if nothing has come.
+        let mut letters = Numbers::default();
+        post.fetch(&mut letters);
+        assert!(!post.rest(&letters));
+        letters.clear();
+        let rests = post.rest(&letters);
         io.join().unwrap();
-        assert_eq!(wakes.load(count), 1);
+        if !rests {
+            post.post(3);
+        }
+        assert!(wakes.count() <= 1 + u32::from(rests));
     });
+}
+
+#[derive(Clone, Default)]
+struct Counting(std::sync::Arc<AtomicU32>);
+
+impl Counting {
+    fn count(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Waker for Counting {
+    fn call(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
