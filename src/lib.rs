@@ -13,3 +13,6 @@ mod binding;
 
 #[cfg(feature = "remote")]
 mod sync;
+
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;

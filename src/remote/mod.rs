@@ -21,6 +21,8 @@ mod endpoint;
 mod error;
 mod event;
 mod fetch;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod inbox;
 mod invalidate;
 mod io_thread;

@@ -184,7 +184,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    fn new(reply: Value, request: &ReadRequest) -> Result<Option<Self>, RemoteError> {
+    pub fn new(reply: Value, request: &ReadRequest) -> Result<Option<Self>, RemoteError> {
         match (reply, &request.watermark_key) {
             (Value::Array(pair), Some(_)) => {
                 let [value, watermark] = pair.try_into().map_err(|_| RemoteError::unexpected_reply())?;
@@ -246,7 +246,7 @@ impl Found {
         envelope::decompressed_bytes(self.encoding, &self.body).unwrap_or(0)
     }
 
-    fn open(self) -> Hit {
+    pub fn open(self) -> Hit {
         let started = envelope::is_compressed(self.encoding, &self.body).then(Instant::now);
         let Opened { payload, outcome } = if self.is_kept() {
             Opened {

@@ -90,14 +90,14 @@ async fn set_and_stamp(
     is_accepted(&checked(stamped)?)
 }
 
-fn is_stored(reply: &Value) -> Result<bool, RemoteError> {
+pub(super) fn is_stored(reply: &Value) -> Result<bool, RemoteError> {
     match reply {
         Value::Okay => Ok(true),
         _ => Err(RemoteError::unexpected_reply()),
     }
 }
 
-fn is_accepted(reply: &Value) -> Result<bool, RemoteError> {
+pub(super) fn is_accepted(reply: &Value) -> Result<bool, RemoteError> {
     let stamp = match reply {
         Value::Int(reply) => Stamp::from_reply(*reply),
         _ => None,

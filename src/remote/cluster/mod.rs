@@ -31,6 +31,18 @@ use topology::Topology;
 pub(super) use keeper::run;
 pub(super) use redirect::{Address, Redirect};
 
+/// First and last slot and host of each range that a reply names.
+#[cfg(any(test, fuzzing))]
+pub(super) fn read_topology(reply: &redis::Value, asked: &str) -> Option<Vec<(u16, u16, String)>> {
+    let Topology(ranges) = Topology::from_reply(reply, asked)?;
+    Some(
+        ranges
+            .into_iter()
+            .map(|(first, last, to)| (first, last, to.host))
+            .collect(),
+    )
+}
+
 pub(super) struct Cluster {
     seeds: Vec<Arc<Seed>>,
     /// For requests that wait for the first map.

@@ -1,0 +1,56 @@
+/** Watches the process's memory over a run that should need the same at its end as in its middle. */
+
+/** Growth over the second half that is noise: of allocators that round up, and of compiled code. */
+const NOISE_SHARE = 0.03;
+
+export class Gauge {
+  #samples = [];
+  #unit;
+  #startedAt = performance.now();
+
+  /** @param unit what is counted, in the plural */
+  constructor(unit) {
+    this.#unit = unit;
+  }
+
+  /** Collects garbage and notes what is left after `done`. */
+  async sample(done) {
+    // Finalizers of native objects run in a later turn, and what they free is collected after it.
+    for (let round = 0; round < 2; round++) {
+      globalThis.gc();
+      await new Promise(setImmediate);
+    }
+    const { rss, heapUsed, external } = process.memoryUsage();
+    this.#samples.push({ done, rss, heap: heapUsed + external });
+  }
+
+  /** Prints the run in one line and answers what is wrong with it. */
+  report(name) {
+    const seconds = (performance.now() - this.#startedAt) / 1000;
+    const last = this.#samples.at(-1);
+    const half = this.#samples.filter(({ done }) => done >= last.done / 2);
+    const growth = { rss: growthOf(half, "rss"), heap: growthOf(half, "heap") };
+    const at = (sample, key) => megabytes(sample[key]);
+    process.stdout.write(
+      `${name}: ${last.done} ${this.#unit} in ${seconds.toFixed(1)} s; RSS ${at(this.#samples[0], "rss")} MB first, ` +
+        `${at(half[0], "rss")} half way, ${at(last, "rss")} last; second half ${signed(growth.rss)} MB RSS, ` +
+        `${signed(growth.heap)} MB heap\n`,
+    );
+    return ["rss", "heap"]
+      .filter((key) => growth[key] > NOISE_SHARE * half[0].rss)
+      .map((key) => `${name}: ${key} grew by ${megabytes(growth[key])} MB over the second half`);
+  }
+}
+
+/** What the least-squares line through the samples gains from the first to the last: one peak does not tilt it. */
+function growthOf(samples, key) {
+  const mean = (pick) => samples.reduce((sum, sample) => sum + pick(sample), 0) / samples.length;
+  const middle = mean(({ done }) => done);
+  const level = mean((sample) => sample[key]);
+  const spread = mean(({ done }) => (done - middle) ** 2);
+  const slope = mean((sample) => (sample.done - middle) * (sample[key] - level)) / spread;
+  return slope * (samples.at(-1).done - samples[0].done);
+}
+
+const megabytes = (bytes) => (bytes / 2 ** 20).toFixed(1);
+const signed = (bytes) => `${bytes < 0 ? "" : "+"}${megabytes(bytes)}`;
