@@ -167,6 +167,16 @@ mod tests {
     }
 
     #[test]
+    fn its_fullness_is_the_share_of_the_burst_that_is_left() {
+        let mut budget = HedgeBudget::new(ratio(0.1), 4);
+        let mut shares = vec![budget.fullness()];
+        while budget.withdraw() {
+            shares.push(budget.fullness());
+        }
+        assert_eq!(shares, [1.0, 0.75, 0.5, 0.25, 0.0]);
+    }
+
+    #[test]
     fn a_ratio_out_of_range_is_refused_by_name_and_value() {
         for bad in [0.0, -0.1, 0.150_000_000_1, 0.6, f64::NAN, f64::INFINITY] {
             let error = Ratio::new("hedge.budget.ratio", bad)
