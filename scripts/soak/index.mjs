@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 import { main, note, SetupError, status } from "../support/run.mjs";
 
 const full = { operations: 10_000_000, failing: 1_000_000, workers: 500, instances: 10_000 };
-const short = { operations: 400_000, failing: 40_000, workers: 40, instances: 1_000 };
+const short = { operations: 100_000, failing: 20_000, workers: 24, instances: 1_000 };
 
 function counts() {
   const number = { type: "string" };
