@@ -42,7 +42,12 @@ async function everythingSeen(options: Options): Promise<string> {
   createPrometheusDialCacheMetrics({ registry });
   let client: RedisClient;
   try {
-    client = new RedisClient({ reconnect: { baseDelayMs: 1, maxDelayMs: 2 }, connectTimeoutMs: 200, responseTimeoutMs: 30, ...options });
+    client = new RedisClient({
+      reconnect: { baseDelayMs: 1, maxDelayMs: 2 },
+      connectTimeoutMs: 200,
+      responseTimeoutMs: 30,
+      ...options,
+    });
   } catch (error) {
     return shown(error);
   }

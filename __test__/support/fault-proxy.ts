@@ -17,6 +17,8 @@ export interface FaultProxy extends AsyncDisposable {
   readonly heldBytes: number;
   /** Bytes received from clients so far. */
   readonly receivedBytes: number;
+  /** Bytes lost so far, in either direction. */
+  readonly lostBytes: number;
   /** Keeps the server's replies back, in order, until `releaseReplies`. */
   holdReplies(): void;
   /** Delivers what was held and lets later replies pass. */
@@ -87,6 +89,7 @@ class Relay implements FaultProxy {
   port = 0;
   accepted = 0;
   receivedBytes = 0;
+  lostBytes = 0;
 
   constructor(target: NetConnectOpts) {
     this.#target = target;
@@ -120,7 +123,7 @@ class Relay implements FaultProxy {
     this.accepted += 1;
     client.on("error", () => {});
     if (this.#mode.kind === "refuse") {
-      client.resetAndDestroy();
+      reset(client);
       return;
     }
     const upstream = connect(this.#target);
@@ -134,14 +137,15 @@ class Relay implements FaultProxy {
       lostReplies: false,
     };
     this.#links.add(link);
-    upstream.on("error", () => client.resetAndDestroy());
+    upstream.on("error", () => reset(client));
     client.setNoDelay(true);
     upstream.setNoDelay(true);
     client.on("data", (chunk: Buffer) => {
       this.receivedBytes += chunk.length;
       if (this.#mode.kind === "lose" && this.#mode.requests) link.lostRequests = true;
       // What follows a gap would be another command than the one that was sent.
-      if (!link.lostRequests) upstream.write(chunk);
+      if (link.lostRequests) this.lostBytes += chunk.length;
+      else upstream.write(chunk);
     });
     upstream.on("data", (chunk: Buffer) => this.#deliver(link, chunk));
     client.once("close", () => {
@@ -174,10 +178,9 @@ class Relay implements FaultProxy {
         link.left ??= mode.count;
         const part = chunk.subarray(0, link.left);
         link.left -= part.length;
-        pass(link, part);
-        if (link.left > 0) break;
-        if (mode.withReset) link.client.resetAndDestroy();
-        else link.client.destroySoon();
+        if (link.left > 0) pass(link, part);
+        else if (mode.withReset) link.client.write(part, () => reset(link.client));
+        else link.client.end(part, () => link.client.destroy());
         break;
       }
       case "replace":
@@ -188,8 +191,12 @@ class Relay implements FaultProxy {
         garble(link, chunk, mode.bytes);
         break;
       case "lose":
-        if (mode.replies) link.lostReplies = true;
-        else pass(link, chunk);
+        if (mode.replies) {
+          link.lostReplies = true;
+          this.lostBytes += chunk.length;
+        } else {
+          pass(link, chunk);
+        }
         break;
       default:
       // Swallowed: the connection is being reset.
@@ -254,7 +261,7 @@ class Relay implements FaultProxy {
 
   reset(): void {
     for (const { client } of this.#links) {
-      client.resetAndDestroy();
+      reset(client);
     }
   }
 
@@ -271,7 +278,7 @@ class Relay implements FaultProxy {
     this.#mode = mode;
     for (const link of this.#links) {
       if (link.lostRequests || link.lostReplies) {
-        link.client.resetAndDestroy();
+        reset(link.client);
         continue;
       }
       link.left = undefined;
@@ -305,4 +312,10 @@ function garble(link: Link, chunk: Buffer, bytes: string | Buffer): void {
   if (link.tracker.left > 0 || link.lostReplies) return;
   link.lostReplies = true;
   link.client.write(bytes);
+}
+
+/** Ends a connection by RST and nothing else: on its own Node says FIN first. */
+function reset(socket: Socket): void {
+  socket.destroySoon = socket.destroy;
+  socket.resetAndDestroy();
 }

@@ -2,8 +2,8 @@ import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { connectNodeRedis } from "./clients";
-import { startFaultProxy } from "./fault-proxy";
-import { startBlackHole, startHttpServer, startResetter, startWrongBytes } from "./fault-server";
+import { type FaultProxy, startFaultProxy } from "./fault-proxy";
+import { startBlackHole, startFaultServer, startHttpServer, startResetter, startWrongBytes } from "./fault-server";
 import { decodeFrame, encodeFrame } from "./frame";
 import { until } from "./real-time";
 import { type RedisServer, startRedis } from "./redis-server";
@@ -137,6 +137,100 @@ describe("the tests' fault proxy", () => {
     client.read({ valueKey: "swallowed" }).catch(() => {});
     await until("the command was sent", () => proxy.receivedBytes > before);
     expect(client.pending).toBe(1);
+  });
+});
+
+describe("the tests' fault proxy, with a server that sends what it is sent", () => {
+  /** Two connections through a proxy to an echo, and what came back on the first. */
+  async function echoed() {
+    const echo = await startFaultServer((socket) => void socket.on("data", (chunk) => socket.write(chunk)));
+    const proxy = await startFaultProxy(echo.port);
+    const socket = connect({ host: "127.0.0.1", port: proxy.port });
+    let text = "";
+    let end = "";
+    socket.on("data", (chunk) => {
+      text += chunk.toString("latin1");
+    });
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      end = error.code ?? "";
+    });
+    socket.on("close", () => {
+      end ||= "closed";
+    });
+    onTestFinished(async () => {
+      socket.destroy();
+      await proxy.close();
+      await echo.close();
+    });
+    const came = (wanted: string) => until(`${JSON.stringify(wanted)} comes, not ${text}`, () => text === wanted);
+    socket.write("+a\r\n");
+    await came("+a\r\n");
+    return {
+      echo,
+      proxy,
+      socket,
+      came,
+      text: () => text,
+      ended: (how: string) => until(how, () => end === how),
+      hasEnded: () => end !== "",
+    };
+  }
+
+  it("delays replies, in order, and delivers what is left at the end", async () => {
+    const { proxy, socket, came } = await echoed();
+    const delays = [30, 1, 100_000];
+    proxy.delayReplies(() => delays.shift() ?? 0);
+    for (const text of ["+b\r\n", "+c\r\n", "+d\r\n"]) {
+      const before = proxy.heldBytes;
+      socket.write(text);
+      await until("it is held", () => proxy.heldBytes !== before || delays.length < 2);
+    }
+    await came("+a\r\n+b\r\n+c\r\n");
+    proxy.heal();
+    await came("+a\r\n+b\r\n+c\r\n+d\r\n");
+  });
+
+  it("lets replies trickle", async () => {
+    const { proxy, socket, came, text } = await echoed();
+    proxy.trickleReplies(1, 1);
+    socket.write("+bcdefghijkl\r\n");
+    await until("a part has come", () => text().length > "+a\r\n".length);
+    expect(proxy.heldBytes).toBeGreaterThan(0);
+    await came("+a\r\n+bcdefghijkl\r\n");
+  });
+
+  it("puts wrong bytes in the place of replies, but never inside a value, and resets what has a gap", async () => {
+    const { proxy, socket, came, ended } = await echoed();
+    socket.write("$4\r\nva");
+    await came("+a\r\n$4\r\nva");
+    proxy.garbleReplies("?!");
+    socket.write("lu\r\n+b\r\n");
+    await came("+a\r\n$4\r\nvalu\r\n?!");
+    proxy.heal();
+    await ended("ECONNRESET");
+  });
+
+  it.each<[string, (proxy: FaultProxy) => void, boolean]>([
+    ["requests", (proxy) => proxy.loseRequests(), false],
+    ["replies", (proxy) => proxy.loseReplies(), true],
+  ])("loses %s alone, and resets what has a gap", async (_name, lose, arrives) => {
+    const { echo, proxy, socket, text, ended } = await echoed();
+    lose(proxy);
+    socket.write("+b\r\n");
+    await until("it is lost", () => proxy.lostBytes > 0);
+    proxy.heal();
+    await ended("ECONNRESET");
+    expect(text()).toBe("+a\r\n");
+    expect(echo.received.toString().endsWith("+b\r\n")).toBe(arrives);
+  });
+
+  it.each([false, true])("cuts each connection after so many bytes, with RST: %s", async (withReset) => {
+    const { proxy, socket, text, hasEnded } = await echoed();
+    proxy.cutRepliesAfter(2, withReset);
+    socket.write("+bcd\r\n");
+    // After bytes of the same moment, some systems tell a reset as an end.
+    await until("the connection ends", hasEnded);
+    expect("+a\r\n+b".startsWith(text())).toBe(true);
   });
 });
 
