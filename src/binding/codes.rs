@@ -13,6 +13,7 @@ use crate::core::policy::OffReason;
 use crate::core::shadow::ShadowId;
 
 /// The version this binary was built from: the JavaScript beside it must be of the same.
+#[cfg_attr(test, expect(dead_code, reason = "only JavaScript reads it"))]
 #[napi]
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Bits of a slot's or flight's number.
