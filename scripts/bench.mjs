@@ -8,7 +8,7 @@ import { loadavg } from "node:os";
 import { join } from "node:path";
 import { judge } from "../benches/node/support/budgets.mjs";
 import { plotFiles } from "../benches/node/support/plot-options.mjs";
-import { number, renderBudgets, renderTable } from "../benches/node/support/report.mjs";
+import { encoded, number, renderBudgets, renderTable } from "../benches/node/support/report.mjs";
 import { optionsFrom, USAGE } from "./bench/arguments.mjs";
 import { measureCore, measureTail } from "./bench/core.mjs";
 import { machine, versions } from "./bench/facts.mjs";
@@ -24,12 +24,12 @@ function warnIfDebug() {
 }
 
 /** A part that fails is reported, and the others are kept. */
-function attempt(what, measure) {
+function attempt(what, step, otherwise) {
   try {
-    return measure();
+    return step();
   } catch (error) {
     note(`${what} failed: ${error.message}`);
-    return { failure: error.message, measures: {} };
+    return otherwise ?? { failure: error.message, measures: {} };
   }
 }
 
@@ -55,16 +55,18 @@ async function write(all, out) {
   const home = join(out, "plots");
   mkdirSync(home, { recursive: true });
   for (const file of readdirSync(home)) if (file.endsWith(".svg")) rmSync(join(home, file));
+  const draw = (files) =>
+    files.map(({ file, title, option }) => {
+      writeFileSync(join(home, file), drawn(option));
+      return { file: `plots/${file}`, title };
+    });
   const linked = {};
   for (const { name } of all.runs[0].outcomes) {
     const runs = all.runs.map(({ node, outcomes }) => ({
       node,
       plots: outcomes.find((outcome) => outcome.name === name)?.result?.plots ?? [],
     }));
-    linked[name] = plotFiles(runs).map(({ file, title, option }) => {
-      writeFileSync(join(home, file), drawn(option));
-      return { file: `plots/${file}`, title };
-    });
+    linked[name] = attempt(`drawing ${name}`, () => draw(plotFiles(runs)), []);
   }
   writeFileSync(join(out, "RESULTS.md"), renderResults(all, linked));
   note(`written: ${join(out, "RESULTS.md")} and its plots`);
@@ -102,7 +104,7 @@ await main(async () => {
   if (options.out !== undefined) await write({ ...about, runs, core, tail }, options.out);
   if (options.json) {
     const flat = runs.map(({ node, ...run }) => ({ node: node.version, ...run }));
-    console.log(JSON.stringify({ ...about, runs: flat, criterion: core?.figures, tail: tail?.text }));
+    console.log(encoded({ ...about, runs: flat, criterion: core?.figures, tail: tail?.text }));
   }
   const failed = runs.flatMap(({ node, outcomes }) =>
     outcomes.filter(({ failure }) => failure !== undefined).map(({ name }) => `${name} (Node ${node.version})`),

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { type Figure, node, one } from "./support";
 
 const { BUDGETS, FLOORS, judge, overBudget, verdictOf } = await node("budgets");
-const { Report, renderBudgets, measuredText, limitText } = await node("report");
+const { decoded, encoded, Report, renderBudgets, measuredText, limitText } = await node("report");
 
 interface Row {
   readonly id?: string;
@@ -117,5 +117,13 @@ describe("a report", () => {
     report.note("a note");
     report.measure("local-hot", 500);
     expect(report.render()).toMatch(/a title\n {2} +ns\n {2}ours {2}1\.23 \(1-12,345\)\n\na note\n\nbudget .*missed$/s);
+  });
+
+  it("keeps figures that JSON has no text for: what never came is not what took no time", () => {
+    const report = new Report();
+    report.measure("frozen-late", { median: Number.POSITIVE_INFINITY, min: 1, max: Number.NaN });
+    const { measures } = decoded(encoded(report));
+    expect(measures).toEqual(report.measures);
+    expect(row(judge(measures), "Redis frozen: the source starts late by, p99")).toMatchObject({ verdict: "missed" });
   });
 });

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { decoded } from "../../benches/node/support/report.mjs";
 import { note, root } from "../support/run.mjs";
 
 export const folder = join(root, "benches", "node");
@@ -27,7 +28,7 @@ export async function runWorkload(name, node, { quick = false, limitMs = LIMIT_M
   const { code, stdout } = await finished(node.path, args, limitMs);
   if (code !== 0) return failed(name, code === "SIGTERM" ? `ended after ${limitMs / 1_000} s` : `exit code ${code}`);
   try {
-    return { name, result: JSON.parse(stdout.trim().split("\n").at(-1)) };
+    return { name, result: decoded(stdout.trim().split("\n").at(-1)) };
   } catch {
     return failed(name, "no result on its last line");
   }

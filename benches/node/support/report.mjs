@@ -65,6 +65,18 @@ export function renderBudgets(judged) {
   return tableLines(["budget", "measured", "wanted", "over budget by", ""], rows).join("\n");
 }
 
+/** What JSON has no text for: a source that never started is late by an infinite time. */
+const ODD = ["Infinity", "-Infinity", "NaN"];
+
+/** One line of JSON, from which {@link decoded} brings back every number. */
+export function encoded(value) {
+  return JSON.stringify(value, (_, one) => (typeof one === "number" && !Number.isFinite(one) ? String(one) : one));
+}
+
+export function decoded(text) {
+  return JSON.parse(text, (_, one) => (ODD.includes(one) ? Number(one) : one));
+}
+
 /** Collects what a workload finds. */
 export class Report {
   tables = [];

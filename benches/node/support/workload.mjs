@@ -3,7 +3,7 @@ import { loadavg } from "node:os";
 import { endAll } from "../../../scripts/demo/children.mjs";
 import { cpuSource } from "./cpu.mjs";
 import { figure, ratio } from "./figures.mjs";
-import { Report } from "./report.mjs";
+import { encoded, Report } from "./report.mjs";
 
 /** What one call of lru-cache in an async function takes on the machine on which the budgets in nanoseconds were set. */
 const LRU_NS = 57;
@@ -20,7 +20,7 @@ export async function workload(name, body) {
   const facts = { node: process.version, cpu: cpuSource, load: [before, loadavg()[0]] };
   if (process.argv.includes("--json")) {
     const { tables, measures, notes, plots } = report;
-    console.log(JSON.stringify({ workload: name, ...facts, tables, measures, notes, plots }));
+    console.log(encoded({ workload: name, ...facts, tables, measures, notes, plots }));
   } else {
     console.log(`${name}\n\n${report.render()}\n`);
     console.log(
