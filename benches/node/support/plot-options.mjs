@@ -24,7 +24,7 @@ const below = (value) => 10 ** Math.floor(Math.log10(value));
 
 /** Bounds of a logarithmic axis around everything that is drawn. */
 export function bounds(values) {
-  const positive = values.filter((value) => value > 0);
+  const positive = values.filter((value) => value > 0 && Number.isFinite(value));
   const least = Math.min(...positive);
   const most = Math.max(...positive);
   const min = below(least);
