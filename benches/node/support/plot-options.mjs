@@ -15,7 +15,10 @@ const QUIET = "#57606a";
 const GRID = "#d0d7de";
 export const WIDTH = 860;
 const LINES_HEIGHT = 420;
+const LEGEND_TOP = 36;
 const LEGEND_ROW = 22;
+/** What a line of the legend holds beside each name. */
+const LEGEND_ITEM = 68;
 const LETTER = 7.2;
 const font = { fontFamily: "sans-serif", color: TEXT };
 
@@ -44,23 +47,31 @@ function frame(title, height) {
   };
 }
 
-function legend(names) {
-  return {
-    show: names.length > 1,
-    data: names,
-    top: 36,
-    left: 12,
-    right: 12,
-    itemGap: 34,
-    textStyle: { ...font, fontSize: 12 },
-  };
+/** Names in the lines they fit into: without a browser texts turn out wider than ECharts takes them to be. */
+export function legendRows(names) {
+  const rows = [];
+  let left = 0;
+  for (const name of names.length < 2 ? [] : names) {
+    const width = name.length * LETTER + LEGEND_ITEM;
+    if (width > left) {
+      rows.push([]);
+      left = WIDTH - 24;
+    }
+    rows.at(-1).push(name);
+    left -= width;
+  }
+  return rows;
 }
 
-/** How many lines the legend takes. */
-function legendRows(names) {
-  if (names.length < 2) return 0;
-  const length = names.reduce((sum, name) => sum + name.length * LETTER + 70, 0);
-  return Math.ceil(length / (WIDTH - 40));
+/** A legend for each line. */
+function legends(rows) {
+  return rows.map((data, row) => ({
+    data,
+    top: LEGEND_TOP + row * LEGEND_ROW,
+    left: 12,
+    itemGap: 34,
+    textStyle: { ...font, fontSize: 12 },
+  }));
 }
 
 function logAxis(title, { min, max }, more) {
@@ -86,13 +97,13 @@ function logAxis(title, { min, max }, more) {
 export function contendersOption({ title, x }, runs) {
   const names = runs[0].points.map(({ name }) => name);
   const rows = legendRows(runs.map(({ name }) => name));
-  const top = 52 + rows * LEGEND_ROW;
+  const top = 52 + rows.length * LEGEND_ROW;
   const lane = runs.length * 14 + (runs.length > 1 ? 18 : 12);
   const height = top + names.length * lane + 66;
   const values = runs.flatMap(({ points }) => points.flatMap(({ median, min, max }) => [median, min, max]));
   return {
     ...frame(title, height),
-    legend: legend(runs.map(({ name }) => name)),
+    legend: legends(rows),
     grid: { left: Math.max(...names.map((name) => name.length)) * LETTER + 24, right: 150, top, bottom: 56 },
     yAxis: {
       type: "category",
@@ -150,14 +161,14 @@ function whisker(api, { color, shift }) {
 export function linesOption({ title, x, y, series }) {
   const names = series.map(({ name }) => name);
   const rows = legendRows(names);
-  const top = 52 + rows * LEGEND_ROW;
+  const top = 52 + rows.length * LEGEND_ROW;
   const xs = series.flatMap(({ points }) => points.map((point) => point.x));
   const ys = series.flatMap(({ points }) => points.flatMap(({ median, min, max }) => [median, min, max]));
   const yBounds = y.linear ? { min: 0, max: undefined } : bounds(ys);
   const xBounds = { min: x.linear ? 0 : Math.min(...xs), max: Math.max(...xs) };
   return {
-    ...frame(title, LINES_HEIGHT + rows * LEGEND_ROW),
-    legend: legend(names),
+    ...frame(title, LINES_HEIGHT + rows.length * LEGEND_ROW),
+    legend: legends(rows),
     grid: { left: 86, right: 36, top, bottom: 56 },
     xAxis: axis(x, xBounds, { nameGap: 30 }),
     yAxis: axis(y, yBounds, { nameGap: 60 }),
@@ -185,7 +196,9 @@ export function linesOption({ title, x, y, series }) {
 
 function axis({ title, linear = false, base = 10 }, limits, more) {
   const made = logAxis(title, limits, more);
-  return linear ? { ...made, type: "value", minorTick: { show: false } } : { ...made, logBase: base };
+  return linear
+    ? { ...made, type: "value", minorTick: { show: false } }
+    : { ...made, logBase: base, minorTick: { show: base === 10, splitNumber: 9 } };
 }
 
 function spread(api, color) {
