@@ -35,7 +35,7 @@ export function run(command, args, { cwd, env = {}, input } = {}) {
   const child = spawn(command, args, {
     cwd,
     env: { ...userEnv, ...npmEnv, ...env },
-    timeout: 240_000,
+    timeout: 600_000,
     killSignal: "SIGKILL",
     shell: process.platform === "win32" && command === "npm",
   });
