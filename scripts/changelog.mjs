@@ -17,7 +17,8 @@ export function changelog(tag, folder = root) {
   const args = [cli, "--config", join(root, "cliff.toml"), "--offline", ...(tag ? ["--tag", tag] : [])];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
   if (status !== 0) throw new SetupError(`git-cliff failed: ${stderr}`);
-  return `${stdout.trim()}\n`;
+  // The template's own line breaks depend on which of its parts are empty.
+  return `${stdout.trim()}\n`.replace(/\n+(?=#)/g, "\n\n").replace(/\n{3,}/g, "\n\n");
 }
 
 // The day of the release is that of its tag, and not there yet while it is being made.

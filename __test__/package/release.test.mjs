@@ -13,6 +13,7 @@ import {
 
 import { join } from "node:path";
 import { before, test } from "node:test";
+import { changelog } from "../../scripts/changelog.mjs";
 import { lintWorkflow } from "../../scripts/lint-workflows.mjs";
 import { platformOf } from "../../scripts/support/binary.mjs";
 import { packPlatform, publishedManifest } from "../../scripts/support/pack.mjs";
@@ -238,4 +239,43 @@ test("the workflows pass their linter, which finds what is wrong with one", asyn
   const broken = workflow("release.yml").replace("needs: build", "needs: built");
   const [problem] = await lintWorkflow(broken, "release.yml");
   assert.match(problem, /needs job "built"|built.* does not exist/);
+});
+
+/** A repository whose commits have these subjects; a subject that begins with "tag " tags the commit before. */
+async function repository(subjects) {
+  const folder = scratch("repository");
+  const identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false"];
+  const git = (...args) => succeed("git", [...identity, ...args], { cwd: folder });
+  await git("init", "--quiet");
+  for (const subject of subjects) {
+    if (subject.startsWith("tag ")) await git("tag", subject.slice(4));
+    else await git("commit", "--quiet", "--allow-empty", "-m", subject);
+  }
+  return folder;
+}
+
+test("the changelog has what users see of each version, by kind, and is the same every time", async () => {
+  const folder = await repository([
+    ...["feat: first", "fix: of what nobody had", "tag v0.1.0"],
+    ...[
+      "feat!: other defaults",
+      "fix(remote): a leak",
+      "perf: less work",
+      "fix(bench): a figure",
+      "test: more",
+      "words",
+    ],
+    ...["tag v0.2.0", "feat: third"],
+  ]);
+  const text = changelog(undefined, folder);
+  const sections = text.replace(/ - \d{4}-\d\d-\d\d$/gm, "").split(/^## /m);
+  assert.equal(sections.length, 4, text);
+  assert.equal(sections[1], "[Unreleased]\n\n### Added\n\n- third\n\n");
+  assert.equal(
+    sections[2],
+    "[0.2.0]\n\n### Added\n\n- **Breaking:** other defaults\n\n### Fixed\n\n- remote: a leak\n\n### Faster\n\n- less work\n\n",
+  );
+  assert.match(sections[3], /^\[0\.1\.0\]\n\nFirst version.*\n\n### Added\n\n- first\n$/);
+  assert.equal(changelog(undefined, folder), text);
+  assert.ok(changelog("v0.3.0", folder).includes("## [0.3.0]"));
 });
