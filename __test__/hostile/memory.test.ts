@@ -9,7 +9,7 @@ failOnUnhandled();
 const MIB = 1024 * 1024;
 
 /** What a process may grow by, whatever the server does: an idle one that calls and reconnects grows as much. */
-const SMALL_MIB = 96;
+const SMALL_MIB = 64;
 
 interface Case extends Attack {
   readonly name: string;
