@@ -54,19 +54,18 @@ fn start_with(certificate: &str, clients: &str) -> Server {
     let mut server = Server::stopped(&[]);
     make_certificates(server.directory());
     let directory = server.directory().to_owned();
-    fs::copy(directory.join(certificate), directory.join("own.crt")).unwrap();
-    speak_tls(&mut server, &directory, clients);
+    speak_tls(&mut server, &directory, certificate, clients);
     server.launch();
     server
 }
 
-/// Makes a server speak TLS only, with the certificates of a directory.
-fn speak_tls(server: &mut Server, directory: &Path, clients: &str) {
+/// Makes a server speak TLS only, with one of the certificates of a directory.
+fn speak_tls(server: &mut Server, directory: &Path, certificate: &str, clients: &str) {
     let at = |name: &str| directory.join(name).display().to_string();
     let arguments = [
         ("--port", String::from("0")),
         ("--tls-port", server.port.to_string()),
-        ("--tls-cert-file", at("own.crt")),
+        ("--tls-cert-file", at(certificate)),
         ("--tls-key-file", at("own.key")),
         ("--tls-ca-cert-file", at("ca.crt")),
         ("--tls-auth-clients", String::from(clients)),
@@ -314,7 +313,7 @@ fn every_node_of_a_cluster_is_met_over_tls() {
     let certificates = Server::stopped(&[]);
     make_certificates(certificates.directory());
     let mut cluster = Cluster::launch_each(3, &["--tls-cluster", "yes"], |server| {
-        speak_tls(server, certificates.directory(), "yes");
+        speak_tls(server, certificates.directory(), "own.crt", "yes");
     });
     let at = |name: &str| certificates.directory().join(name).display().to_string();
     let (ca, cert, key_file) = (at("ca.crt"), at("own.crt"), at("own.key"));
