@@ -1,10 +1,14 @@
-import { describe, expect, it } from "vitest";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { realDelay } from "../support/real-time";
 import { failOnUnhandled } from "../support/unhandled";
+import { Leftovers } from "./leftovers";
 import { Load } from "./load";
 import { LoopWatch } from "./loop-watch";
 import { CLIENT_NAMES, planRound } from "./plan";
 import { type Item, Origin, padOf, type Service, type UseCase } from "./service";
+import type { Topology } from "./topology";
 
 failOnUnhandled();
 
@@ -80,6 +84,26 @@ describe("A round complains", () => {
     const old = await complaintsAbout(async (useCase, id) => item(useCase, id, 1));
     expect(old).toMatch(/Tracked \d got version 1 after \d+ was invalidated/);
     expect(old).not.toMatch(/Untracked/);
+  });
+
+  it("about connections, handles and listeners that are left, and not about those that were there before", async () => {
+    const proxies = [{ open: 0 }] as unknown as Topology["proxies"];
+    expect(await new Leftovers(50).complaints({ proxies })).toEqual([]);
+    const leftovers = new Leftovers(50);
+    const server = createServer();
+    server.listen(0, "127.0.0.1");
+    const listener = () => {};
+    process.on("SIGUSR2", listener);
+    onTestFinished(() => {
+      process.off("SIGUSR2", listener);
+      server.close();
+    });
+    await once(server, "listening");
+    const open = [{ open: 2 }] as unknown as Topology["proxies"];
+    expect((await leftovers.complaints({ proxies: open })).join("\n")).toMatch(
+      /connections left: 2\n.*TCPServerWrap.*\nlisteners left: 1 SIGUSR2/,
+    );
+    expect(await new Leftovers(50).complaints({ proxies })).toEqual([]);
   });
 
   it("about an error", async () => {

@@ -1,18 +1,21 @@
 import { until } from "../support/real-time";
 import type { Topology } from "./topology";
 
-const PATIENCE_MS = 5_000;
-
 /** What a process has now that a round must give back. */
 export class Leftovers {
   readonly #resources = count(process.getActiveResourcesInfo());
   readonly #listeners = listeners();
+  readonly #patienceMs: number;
+
+  constructor(patienceMs = 5_000) {
+    this.#patienceMs = patienceMs;
+  }
 
   /** What is there beyond what was there when this was made, once there was time to end it. */
-  async complaints(topology: Topology): Promise<string[]> {
+  async complaints(topology: Pick<Topology, "proxies">): Promise<string[]> {
     const found: string[] = [];
     const wait = (what: string, left: () => string) =>
-      until(what, () => left() === "", PATIENCE_MS).catch(() => found.push(`${what}: ${left()}`));
+      until(what, () => left() === "", this.#patienceMs).catch(() => found.push(`${what}: ${left()}`));
     await wait("connections left", () => {
       const open = topology.proxies.reduce((sum, proxy) => sum + proxy.open, 0);
       return open === 0 ? "" : String(open);
