@@ -49,7 +49,7 @@ function fuzz(name, seconds, grow) {
   const [found, findings] = [folder("target/fuzz/corpus", name), folder("target/fuzz/findings", name)];
   const committed = folder("fuzz/corpus", name);
   note(`fuzzing ${name} for ${seconds} s from ${readdirSync(committed).length} inputs`);
-  const limits = [`-max_len=${MAX_BYTES}`, "-timeout=10", "-rss_limit_mb=2048", `-artifact_prefix=${findings}/`];
+  const limits = [`-max_len=${MAX_BYTES}`, "-timeout=30", "-rss_limit_mb=2048", `-artifact_prefix=${findings}/`];
   const log = join(root, "target/fuzz", `${name}.log`);
   const output = openSync(log, "w");
   const args = [found, committed, `-max_total_time=${seconds}`, "-print_final_stats=1", ...limits];

@@ -12,7 +12,7 @@ const { parentPort, workerData } = require("node:worker_threads");
 const { DialCache, DialCacheKeyConfig, RedisClient } = require(workerData.entry);
 const client = new RedisClient({ url: workerData.url });
 const cache = new DialCache({ namespace: "workers", redis: { client, readTimeoutMs: 5000 }, logger: null });
-const load = cache.cached((id) => new Promise((resolve) => setTimeout(resolve, 20, id)), {
+const load = cache.cached((id) => new Promise((resolve) => setTimeout(resolve, 1_000, id)), {
   keyType: "user_id", useCase: "GetUser", cacheKey: (id) => id, defaultConfig: DialCacheKeyConfig.enabled(60),
 });
 const run = () => cache.enable(() => Promise.all(Array.from({ length: 200 }, () => load(String(Math.random())))));

@@ -151,12 +151,16 @@ mod tests {
             dead.read_over(200 * MS, 0);
         }
         assert_eq!(fast.begin(0), Some(MS));
+        let mut tight = ReadHedge::new(ReadDelay::Auto, 1).expect("a deadline of a millisecond");
+        (0..100).for_each(|_| tight.read_over(5_000, 0));
+        assert_eq!(tight.begin(0), None, "the floor is the deadline");
         assert_eq!(dead.begin(0), None);
     }
 
     #[test]
     fn ten_in_a_burst_and_one_in_ten_reads_from_then_on() {
         let mut hedge = hedge(ReadDelay::Fixed(20.0));
+        assert!((hedge.tokens() - 10.0).abs() < f64::EPSILON);
         assert_eq!((0..50).filter(|_| hedge.ask()).count(), 10);
         let granted = (0..1_000).filter(|_| {
             hedge.begin(0);
