@@ -204,6 +204,23 @@ mod tests {
         }
     }
 
+    /// Looking it up costs more than a call may.
+    #[test]
+    fn it_is_looked_up_again_when_enough_samples_are_new() {
+        for (old, due) in [(1, 8), (512, 8), (640, 10), (1_280, 20)] {
+            let mut window = window(1, 0.99);
+            (0..old).for_each(|_| window.record(10 * MS, 0));
+            assert!(near(window.quantile(0), 10 * MS));
+            for new in 1..=due {
+                // Often enough to be the slowest hundredth.
+                window.record(100 * MS, 0);
+                let told = window.quantile(0);
+                let expected = if new < due { 10 } else { 100 };
+                assert!(near(told, expected * MS), "{old} and {new}: {told:?}");
+            }
+        }
+    }
+
     #[test]
     fn fast_calls_do_not_make_a_delay_of_nothing() {
         let mut window = window(100, 0.9);
