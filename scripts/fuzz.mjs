@@ -61,7 +61,7 @@ function fuzz(name, seconds, grow) {
   const [count, rate] = [figure("number_of_executed_units"), figure("average_exec_per_sec")];
   if (code === 0) process.stdout.write(`${name}: ${count} executions, ${rate} per second, ${coverage}, no finding\n`);
   else process.stdout.write(`${name}: exit code ${code}\n${lines.slice(-30).join("\n")}\n`);
-  if (code === 0 && grow) must(program, ["-merge=1", ...limits, committed, found]);
+  if (code === 0 && grow) must(program, ["-set_cover_merge=1", "-use_counters=0", ...limits, committed, found]);
   return code === 0;
 }
 
