@@ -49,6 +49,24 @@ fn retries_back_off_with_jitter_up_to_the_number_of_attempts() {
 }
 
 #[test]
+fn no_backoff_is_begun_that_ends_at_the_deadline() {
+    let failing = |left: Option<Nanos>| {
+        let mut desk = Desk::new(retrying(RetryOptions::default()));
+        let call = Call {
+            deadline: left.map(|left| desk.now + left),
+            ..Call::new(desk.source.plan(None))
+        };
+        let (op, _) = desk.call_with(&call);
+        let rejection = rejected(&desk.settle(op, 1, Outcome::Transient));
+        (desk.source.next_due().map(|at| at - desk.now), rejection)
+    };
+    let wait = failing(None).0.expect("a backoff");
+    // The same seed draws the same wait.
+    assert_eq!(failing(Some(wait)), (None, Some(Rejection::Attempt(1))));
+    assert_eq!(failing(Some(wait + 1)), (Some(wait), None));
+}
+
+#[test]
 fn the_knobs_of_retry_are_the_ones_that_were_named() {
     let mut desk = Desk::new(retrying(RetryOptions {
         max_attempts: Some(6.0),
