@@ -5,9 +5,10 @@
 // Each target starts from its committed corpus and runs for its share of N seconds (60). --core leaves out the targets
 // that need the Redis side, whose dependencies take a minute to build. New inputs stay in target/fuzz/corpus; --grow
 // merges those that reach new code into fuzz/corpus. A finding is in target/fuzz/findings, and fails the run.
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { ensureCxx } from "./support/compiler.mjs";
 import { main, must, note, root, SetupError, status } from "./support/run.mjs";
 
 const coreTargets = ["frame", "envelope", "key"];
@@ -71,8 +72,8 @@ await main(() => {
   const unknown = positionals.find((name) => !targets.includes(name));
   if (unknown) throw new SetupError(`unknown target ${unknown}: use ${targets.join(", ")}`);
   if (!/^[1-9]\d*$/.test(values.seconds)) throw new SetupError("--seconds: use a whole number above 0");
-  if (!existsSync(join(root, "fuzz/Cargo.toml"))) throw new SetupError("fuzz/ is missing");
   const names = positionals.length > 0 ? positionals : values.core ? coreTargets : targets;
+  ensureCxx();
   build(names);
   const share = Math.max(1, Math.floor(Number(values.seconds) / names.length));
   const failed = names.filter((name) => !fuzz(name, share, values.grow));
