@@ -31,7 +31,8 @@ const node = { path: process.execPath, version: process.versions.node };
 
 /** Those of a workload's budgets that have collapsed. Without a figure there is nothing to say. */
 export function collapsed(measures) {
-  return judge(measures, { all: false }).filter(({ smoke, over }) => smoke && !(over <= COLLAPSE));
+  const isFine = ({ over, figure, collapse = 0 }) => over <= COLLAPSE || figure.median < collapse;
+  return judge(measures, { all: false }).filter((row) => row.smoke && !isFine(row));
 }
 
 /**
