@@ -73,9 +73,9 @@ export function npmInstall(folder, ...args) {
 }
 
 /** A project that has the package installed, and a fixture's files. */
-export async function project(name, { manifest, files, parent } = {}) {
+export async function project(name, { manifest, files, parent, flags = [] } = {}) {
   const folder = emptyProject(name, manifest, parent);
-  await npmInstall(folder, "dialcache-native");
+  await npmInstall(folder, "dialcache-native", ...flags);
   if (files) cpSync(fixture(files), folder, { recursive: true });
   return folder;
 }

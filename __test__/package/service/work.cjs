@@ -76,18 +76,18 @@ async function frozenRedis({ DialCache, DialCacheKeyConfig, RedisClient }) {
   await client.close();
 }
 
-/** All of it; `worker` is the worker thread that the caller has started, which says "done". */
+/** All of it; `worker` is the worker thread that the caller has just started, which says "done". */
 async function work(dialcache, worker) {
+  // Listens from the start: what a worker says to nobody is lost.
+  const said = new Promise((resolve, reject) => {
+    worker.once("message", resolve);
+    worker.once("error", reject);
+  });
   await localHit(dialcache);
   await requestLocalHit(dialcache);
   await redisHit(dialcache, `main-${process.pid}`);
   if (redisPid > 0) await frozenRedis(dialcache);
-  if (!worker) return;
-  const said = await new Promise((resolve, reject) => {
-    worker.once("message", resolve);
-    worker.once("error", reject);
-  });
-  assert.equal(said, "done");
+  assert.equal(await said, "done");
 }
 
 module.exports = { work, localHit, redisHit };
