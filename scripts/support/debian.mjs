@@ -58,11 +58,10 @@ export function unpack(names, place, other) {
   mkdirSync(dirname(place), { recursive: true });
   const scratch = mkdtempSync(`${place}-`);
   try {
-    const options = other ? apart(scratch, other) : [];
-    if (other) must("apt-get", [...options, "update", "-qq"]);
-    // Downloads as the user who asks: the sandbox user cannot write here.
-    const quiet = ["-qq", "-o", "APT::Sandbox::User=root"];
-    must("apt-get", [...options, ...quiet, "download", ...names], { cwd: scratch });
+    // As the user who asks: the sandbox user cannot write here.
+    const options = ["-qq", "-o", "APT::Sandbox::User=root", ...(other ? apart(scratch, other) : [])];
+    if (other) must("apt-get", [...options, "update"]);
+    must("apt-get", [...options, "download", ...names], { cwd: scratch });
     const unpacked = join(scratch, "unpacked");
     mkdirSync(unpacked);
     for (const file of readdirSync(scratch).filter((entry) => entry.endsWith(".deb"))) {
