@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ensure } from "./ensure.mjs";
+import { addonFile } from "./support/platform.mjs";
 import { main, must, note, root, SetupError, status } from "./support/run.mjs";
 
 const platform = "x86_64-unknown-linux-gnu";
@@ -40,7 +41,6 @@ function test(files) {
   const env = {
     ...process.env,
     LD_PRELOAD: runtime,
-    NAPI_RS_NATIVE_LIBRARY_PATH: addon,
     // V8 and Node's own test of a crashing child handle signals themselves. Leaks are what is left when a process ends,
     // and Node leaves its heap: those with the addon in their stack are counted below.
     ASAN_OPTIONS: [
@@ -54,8 +54,24 @@ function test(files) {
     ].join(":"),
     LSAN_OPTIONS: "max_leaks=0:report_objects=0",
   };
-  return status(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--project", "all", ...files], { env });
+  // In the other one's place: the tests' child processes and workers are to load it too. napi's variable for this would
+  // be heeded by every addon of the test runner.
+  const place = join(root, addonFile());
+  const kept = join(root, "target/asan/kept.node");
+  copyFileSync(place, kept);
+  copyFileSync(addon, place);
+  try {
+    return status(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--project", "all", ...files], { env });
+  } finally {
+    copyFileSync(kept, place);
+  }
 }
+
+/**
+ * napi-rs frees no call that is still queued when its environment ends: 24 bytes, of which an environment has two at most,
+ * since it is not woken again before it has looked.
+ */
+const known = "call_threadsafe_function_with_data";
 
 /** Errors, and leaks of what the addon allocated, as their reports' first lines. */
 function findings() {
@@ -64,7 +80,9 @@ function findings() {
     const errors = text.split("\n").filter((line) => /ERROR: AddressSanitizer/.test(line));
     const leaks = text
       .split("\n\n")
-      .filter((block) => /(?:Direct|Indirect) leak of/.test(block) && block.includes("dialcache-native.node"))
+      .filter(
+        (block) => /(?:Direct|Indirect) leak of/.test(block) && block.includes(addonFile()) && !block.includes(known),
+      )
       .map((block) => block.trim().split("\n").slice(0, 12).join("\n"));
     return [...errors, ...leaks].map((finding) => `${file}: ${finding}`);
   });

@@ -95,6 +95,7 @@ fn losers_run_on_when_they_are_not_to_be_cancelled() {
         assert_eq!(actions.last(), Some(&Action::Resolve { attempt: 2 }));
         assert_eq!(desk.source.in_flight(), 1);
         assert!(desk.abort(op).is_empty(), "the caller has its answer");
+        assert!(desk.time_out(op).is_empty(), "and does not wait for the loser");
         let actions = if loser_settles {
             desk.settle(op, 1, Outcome::Transient)
         } else {
