@@ -315,11 +315,7 @@ fn every_level_can_be_read() {
 
 #[test]
 fn says_what_a_body_will_decompress_to() {
-    let on = Some(Compression {
-        threshold_bytes: 64,
-        level: 3,
-    });
-    let sealed = seal(Payload::Text("a".repeat(5000)), on);
+    let sealed = seal(Payload::Text("a".repeat(5000)), ALWAYS);
     let body = sealed.payload.as_bytes();
     assert_eq!(decompressed_bytes(Encoding::Binary, body), Some(5000));
     assert_eq!(decompressed_bytes(Encoding::Utf8, body), None);
@@ -330,6 +326,16 @@ fn says_what_a_body_will_decompress_to() {
         decompressed_bytes(Encoding::Binary, &twice),
         Some(MAX_DECOMPRESSED_BYTES)
     );
+}
+
+#[test]
+fn compressing_and_decompressing_are_counted_where_they_run() {
+    let before = codec_runs_here();
+    let sealed = seal(text(&"a".repeat(100)), ALWAYS);
+    assert_eq!(codec_runs_here(), before + 1);
+    let opened = open_binary(sealed.payload.as_bytes());
+    assert_eq!(codec_runs_here(), before + 2);
+    assert!(!opened.payload.is_empty() && bytes(&[]).is_empty());
 }
 
 fn payload() -> impl Strategy<Value = Payload> {
