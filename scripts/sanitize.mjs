@@ -18,6 +18,9 @@ const usual = ["behaviour", "field-notes", "matrix", "sources", "adapters", "met
   (name) => `__test__/${name}/`,
 );
 
+/** The test that takes the memory away, which the runtime's own bookkeeping does not survive. */
+const except = "^(?!.*a payload is written as it is, with an error and a warning)";
+
 function build() {
   note("building the addon under AddressSanitizer");
   const env = {
@@ -61,7 +64,11 @@ function test(files) {
   copyFileSync(place, kept);
   copyFileSync(addon, place);
   try {
-    return status(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--project", "all", ...files], { env });
+    return status(
+      process.execPath,
+      ["node_modules/vitest/vitest.mjs", "run", "--project", "all", "-t", except, ...files],
+      { env },
+    );
   } finally {
     copyFileSync(kept, place);
   }

@@ -78,6 +78,29 @@ fn the_last_live_attempt_that_fails_settles_at_once() {
 }
 
 #[test]
+fn a_hedge_that_loses_is_counted_whether_or_not_it_runs_on() {
+    for cancel_loser in [true, false] {
+        for winner in [1, 2] {
+            let hedge = HedgeOptions {
+                cancel_loser: Some(cancel_loser),
+                ..hedge_after(20.0)
+            };
+            let mut desk = Desk::new(hedged(1, hedge));
+            let (op, _) = desk.call();
+            desk.wait(op, 20 * MS);
+            desk.settle(op, winner, Outcome::Ok);
+            desk.settle(op, 3 - winner, Outcome::Ok);
+            let lost = u64::from(winner == 1);
+            assert_eq!(
+                (desk.hedged(HedgeEvent::Lost), desk.hedged(HedgeEvent::Won)),
+                (lost, 1 - lost)
+            );
+            assert!(desk.is_idle());
+        }
+    }
+}
+
+#[test]
 fn losers_run_on_when_they_are_not_to_be_cancelled() {
     let hedge = HedgeOptions {
         cancel_loser: Some(false),
