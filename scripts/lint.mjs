@@ -19,6 +19,8 @@ const checks = [
   node("node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json", "--noEmit"),
   node("scripts/emit-types.mjs", "--check"),
   node("scripts/lint-workflows.mjs"),
+  // What users install; there is nothing to ask a registry for as long as that is the binaries alone.
+  ["npm", ["audit", "--omit=dev"]],
 ];
 
 /** Licences, bans and sources; the advisories need the network and are asked for by the release, not by every change. */
