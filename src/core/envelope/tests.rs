@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod sizes;
+
 /// A frame of one block that is `hello` as it is, with its size stated (RFC 8878, by hand: magic
 /// number, single-segment flag, size 5, last raw block of 5 bytes).
 const HELLO_SIZED: [u8; 14] = [
