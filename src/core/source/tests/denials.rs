@@ -131,6 +131,33 @@ fn settlements(steps: &[Step]) -> usize {
     steps.iter().filter(settles).count()
 }
 
+/// Sweeping costs as much as there are, so it is done when as many are over as wait, and a few.
+#[test]
+fn the_queue_of_waiting_hedges_is_swept_when_it_has_twice_as_many_as_there_are_calls() {
+    let hedge = HedgeOptions {
+        budget: BudgetOptions {
+            ratio: Some(0.000_001),
+            burst: None,
+        },
+        ..hedge_after(1.0)
+    };
+    let mut desk = Desk::new(hedged(1, hedge));
+    while desk.source.budget.withdraw() {}
+    for _ in 0..5 {
+        desk.call();
+    }
+    desk.pass(2 * MS);
+    let mut length = 5;
+    for _ in 0..1_000 {
+        let (op, _) = desk.call();
+        desk.pass(2 * MS);
+        // Six calls are under way, and all of them wait.
+        length = if length + 1 > 2 * 6 + 64 { 6 } else { length + 1 };
+        assert_eq!(desk.source.waiting.len(), length);
+        desk.settle(op, 1, Outcome::Ok);
+    }
+}
+
 #[test]
 fn the_queue_of_waiting_hedges_does_not_outgrow_the_calls() {
     let hedge = HedgeOptions {
