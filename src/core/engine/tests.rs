@@ -367,3 +367,18 @@ fn the_timer_is_set_anew_only_for_an_earlier_deadline_or_another_reference() {
     assert!(engine.timer_changed());
     assert_eq!(engine.timer().at, None);
 }
+
+#[test]
+fn the_timer_is_set_anew_for_what_is_earlier_and_not_for_what_is_later() {
+    let mut engine = engine();
+    let use_case = register(&mut engine, "A", &REMOTE);
+    assert!(!engine.timer_changed(), "there is nothing to set");
+    let mut call = engine.registry.use_case(use_case).call;
+    for (at, ms, changed) in [("1", 50, true), ("2", 60, false), ("3", 40, true), ("4", 40, false)] {
+        call.read_timeout = Duration::from_millis(ms);
+        engine.begin(use_case, Some(&call), at, "", 0).unwrap();
+        assert_eq!(engine.timer_changed(), changed, "{ms}");
+        engine.timer();
+    }
+    assert_eq!(engine.timer().at, Some(40 * MS));
+}

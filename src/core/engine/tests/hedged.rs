@@ -54,6 +54,21 @@ fn one_timer_is_armed_for_the_delay_and_again_for_the_deadline() {
 }
 
 #[test]
+fn a_call_whose_deadline_is_the_delay_is_not_hedged() {
+    let (mut engine, use_case) = fixed(&REMOTE);
+    read(&mut engine, use_case, "1", 0);
+    let mut call = engine.registry.use_case(use_case).call;
+    for (read_timeout, hedge_at) in [(20, None), (21, Some(DELAY))] {
+        call.read_timeout = Duration::from_millis(read_timeout);
+        let id = read_timeout.to_string();
+        let Begin::Read(flight) = engine.begin(use_case, Some(&call), &id, "", 0).unwrap() else {
+            panic!("does not read");
+        };
+        assert_eq!(engine.read_hedge_at(flight), hedge_at);
+    }
+}
+
+#[test]
 fn a_denied_hedge_goes_on_waiting_with_the_deadline_armed() {
     let (mut engine, use_case) = fixed(&REMOTE);
     for id in 0..30 {
