@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::client::{InvalidateRequest, ReadRequest, WriteRequest};
 use super::pending::Pending;
 use super::queue::Queue;
+use super::read_batch::Reads;
 use super::shared::Shared;
-use super::{invalidate, read_batch, ready, supervisor, write};
+use super::{invalidate, ready, supervisor, write};
 
 /// Something for the I/O thread to do.
 pub(super) enum Job {
@@ -32,10 +33,15 @@ impl Job {
         }
     }
 
-    fn start(self, reads: &mut Vec<(Pending, ReadRequest)>) {
+    fn start(self, reads: &mut Reads) {
+        match &self {
+            Self::Write(_, request) if reads.concern(&request.value_key) => reads.start(),
+            Self::Invalidate(..) | Self::Close(_) => reads.start(),
+            _ => {}
+        }
         match self {
             Self::Connect(client) => supervisor::start(&client),
-            Self::Read(pending, request) => reads.push((pending, request)),
+            Self::Read(pending, request) => reads.add(pending, request),
             Self::Write(pending, request) => drop(tokio::spawn(write::run(pending, request))),
             Self::Invalidate(pending, request) => drop(tokio::spawn(invalidate::run(pending, request))),
             Self::Ready(pending, limit) => drop(tokio::spawn(ready::run(pending, limit))),
@@ -62,10 +68,10 @@ impl Inbox {
     /// Starts jobs as they come, until the end.
     pub async fn run(&self) {
         let mut batch = Vec::new();
-        let mut reads = Vec::new();
+        let mut reads = Reads::default();
         while self.0.next(&mut batch).await {
             batch.drain(..).for_each(|job| job.start(&mut reads));
-            read_batch::start(reads.drain(..));
+            reads.start();
             // Back to the queue only after what was started had its turn: requests that come
             // meanwhile find this thread awake.
             tokio::task::yield_now().await;

@@ -6,11 +6,14 @@
 //! for those behind it. Each keeps its own deadline, and whatever is not settled by the one reply
 //! goes on alone.
 
+use std::collections::HashSet;
+use std::hash::BuildHasher;
 use std::mem;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use foldhash::fast::RandomState;
 use redis::{Pipeline, Value};
 
 use super::alarm::until;
@@ -49,35 +52,63 @@ struct Waiting {
     is_due: bool,
 }
 
-/// Starts reads, those to one server together. One whose server is not connected goes its own way.
-pub(super) fn start(reads: impl Iterator<Item = (Pending, ReadRequest)>) {
-    let mut batches: Vec<Batch> = Vec::new();
-    for (pending, request) in reads {
-        let client = pending.client();
-        let Some((node, connection)) = route::ready(client, &request.value_key) else {
-            drop(tokio::spawn(read::run(pending, request)));
-            continue;
-        };
-        let known = batches
-            .iter()
-            .position(|batch| Arc::ptr_eq(&batch.connection, &connection));
-        let place = known.unwrap_or_else(|| {
-            batches.push(Batch {
-                client: Arc::clone(client),
-                limit: (REPLY_BYTES / connection.reply_bytes().max(1)).clamp(1, MAX_READS),
-                node,
-                connection,
-                reads: Vec::new(),
-            });
-            batches.len() - 1
-        });
-        batches[place].add(Waiting {
-            pending,
-            request,
-            is_due: false,
-        });
+/// Reads that wait for the end of a turn. What comes after them in the inbox and concerns none of
+/// their keys may overtake them; a value must not be written before an earlier read of it was asked.
+#[derive(Default)]
+pub(super) struct Reads {
+    waiting: Vec<(Pending, ReadRequest)>,
+    /// Hashes of the keys of the first of them: made only when something comes after reads.
+    keys: HashSet<u64>,
+    hashed: usize,
+    hasher: RandomState,
+}
+
+impl Reads {
+    pub fn add(&mut self, pending: Pending, request: ReadRequest) {
+        self.waiting.push((pending, request));
     }
-    batches.into_iter().for_each(Batch::start);
+
+    /// Whether one of them is, or may be, about this value.
+    pub fn concern(&mut self, value_key: &str) -> bool {
+        for (_, request) in &self.waiting[self.hashed..] {
+            self.keys.insert(self.hasher.hash_one(&request.value_key));
+        }
+        self.hashed = self.waiting.len();
+        self.keys.contains(&self.hasher.hash_one(value_key))
+    }
+
+    /// Starts them, those to one server together. One whose server is not connected goes its own way.
+    pub fn start(&mut self) {
+        self.keys.clear();
+        self.hashed = 0;
+        let mut batches: Vec<Batch> = Vec::new();
+        for (pending, request) in self.waiting.drain(..) {
+            let client = pending.client();
+            let Some((node, connection)) = route::ready(client, &request.value_key) else {
+                drop(tokio::spawn(read::run(pending, request)));
+                continue;
+            };
+            let known = batches
+                .iter()
+                .position(|batch| Arc::ptr_eq(&batch.connection, &connection));
+            let place = known.unwrap_or_else(|| {
+                batches.push(Batch {
+                    client: Arc::clone(client),
+                    limit: (REPLY_BYTES / connection.reply_bytes().max(1)).clamp(1, MAX_READS),
+                    node,
+                    connection,
+                    reads: Vec::new(),
+                });
+                batches.len() - 1
+            });
+            batches[place].add(Waiting {
+                pending,
+                request,
+                is_due: false,
+            });
+        }
+        batches.into_iter().for_each(Batch::start);
+    }
 }
 
 impl Batch {

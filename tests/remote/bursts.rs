@@ -220,3 +220,38 @@ fn a_burst_to_a_cluster_that_moves_its_slots_finds_every_value() {
     harness.expect_silence();
     assert_eq!(client.stats().pending, 0);
 }
+
+#[test]
+fn no_read_sees_what_was_written_after_it_in_its_turn() {
+    let server = Server::start();
+    let (mut harness, client) = Harness::connected(&server.url());
+    let mut ticket = 0;
+    for round in 0..200 {
+        let key = |n: u64| format!("key {round} {n}");
+        for n in 0..8 {
+            client.read(ticket + n, read(&key(n), None)).unwrap();
+            // Of that key, of an earlier one, and of one that nobody reads.
+            client.write(ticket + 100 + n, write(&key(n), text("own"))).unwrap();
+            client
+                .write(ticket + 200 + n, write(&key(n / 2), text("earlier")))
+                .unwrap();
+            client.write(ticket + 300 + n, write("other", text("other"))).unwrap();
+        }
+        for n in 0..8 {
+            let outcome = harness.outcome(ticket + n);
+            assert!(
+                matches!(outcome, ReadOutcome::Miss),
+                "read {n} of round {round}: {outcome:?}"
+            );
+            for write in [100, 200, 300] {
+                assert!(harness.written(ticket + write + n).unwrap());
+            }
+        }
+        // And one after it does.
+        client.write(ticket + 400, write(&key(0), text("last"))).unwrap();
+        client.read(ticket + 401, read(&key(0), None)).unwrap();
+        assert_eq!(harness.hit(ticket + 401).payload, text("last"));
+        harness.written(ticket + 400).unwrap();
+        ticket += 1_000;
+    }
+}
