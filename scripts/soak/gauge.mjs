@@ -9,11 +9,13 @@ const NOISE_SHARE = { rss: 0.08, heap: 0.02 };
 export class Gauge {
   #samples = [];
   #unit;
+  #noise;
   #startedAt = performance.now();
 
-  /** @param unit what is counted, in the plural */
-  constructor(unit) {
+  /** @param unit what is counted, in the plural; @param noise shares that differ from {@link NOISE_SHARE} */
+  constructor(unit, noise = {}) {
     this.#unit = unit;
+    this.#noise = { ...NOISE_SHARE, ...noise };
   }
 
   /** Collects garbage and notes what is left after `done`. */
@@ -40,7 +42,7 @@ export class Gauge {
         `${signed(growth.heap)} MB heap\n`,
     );
     return ["rss", "heap"]
-      .filter((key) => growth[key] > NOISE_SHARE[key] * half[0].rss)
+      .filter((key) => growth[key] > this.#noise[key] * half[0].rss)
       .map((key) => `${name}: ${key} grew by ${megabytes(growth[key])} MB over the second half`);
   }
 }

@@ -14,10 +14,11 @@ const SAMPLES = 40;
  * Runs `batch` until it has done `count` units, with samples of the memory between, and then `problems`.
  *
  * @param batch does one batch and answers how many units that were
+ * @param noise shares of growth that are none, where they differ from the usual ones
  * @param problems names what is left over at the end
  */
-export async function soak({ name, unit, count, batch, problems }) {
-  const gauge = new Gauge(unit);
+export async function soak({ name, unit, count, batch, problems, noise }) {
+  const gauge = new Gauge(unit, noise);
   let done = 0;
   for (let sample = 1; sample <= SAMPLES; sample++) {
     const until = (count * sample) / SAMPLES;
