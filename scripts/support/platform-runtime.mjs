@@ -11,7 +11,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { crossHome } from "./cross.mjs";
 import { isDebian, unpack } from "./debian.mjs";
 import { platformName } from "./platform.mjs";
@@ -70,28 +70,47 @@ function nodeOf(platform) {
   return node;
 }
 
-/** A root with musl's loader in it. The Node from the wheels needs a musl that knows RELR: Debian's has since trixie. */
+/**
+ * A root with musl's loader in it, and the `ldd` by which packages know a musl system. The Node from the wheels needs a
+ * musl that knows RELR: Debian's has since trixie.
+ */
 function muslRoot(arch) {
   const release = "trixie";
   const place = unpacked(`musl-${arch}`, ["musl"], { arch, release });
   const triple = arch === "arm64" ? "aarch64" : "x86_64";
-  const loader = join(place, "lib", `ld-musl-${triple}.so.1`);
-  if (!existsSync(loader)) {
-    mkdirSync(join(place, "lib"), { recursive: true });
-    writeFileSync(loader, readFileSync(join(place, "usr", "lib", `${triple}-linux-musl`, "libc.so")), { mode: 0o755 });
-  }
-  return { place, loader };
+  const name = `lib/ld-musl-${triple}.so.1`;
+  const loader = join(place, name);
+  const ldd = join(place, "usr", "bin", "ldd");
+  mkdirSync(dirname(loader), { recursive: true });
+  mkdirSync(dirname(ldd), { recursive: true });
+  writeFileSync(loader, readFileSync(join(place, "usr", "lib", `${triple}-linux-musl`, "libc.so")), { mode: 0o755 });
+  writeFileSync(ldd, `#!/bin/sh\nexec /${name} --list -- "$@"\n`, { mode: 0o755 });
+  return { place, loader, ldd };
+}
+
+/** A module that shows a process the musl root's `ldd` in place of the system's: without qemu it sees the system's files. */
+function seeing(ldd) {
+  const file = join(dirname(ldd), "see-ldd.cjs");
+  const text = `
+    const fs = require("node:fs");
+    const { readFileSync } = fs;
+    fs.readFileSync = (path, ...rest) => readFileSync(path === "/usr/bin/ldd" ? ${JSON.stringify(ldd)} : path, ...rest);`;
+  writeFileSync(file, text);
+  return file;
 }
 
 const qemu = () => join(unpacked("qemu", ["qemu-user-static"]), "usr", "bin", "qemu-aarch64-static");
 
 const runners = {
-  "linux-arm64-gnu": () => {
+  "linux-arm64-gnu": (node) => {
     const names = ["libc6-arm64-cross", "libgcc-s1-arm64-cross", "libstdc++6-arm64-cross"];
-    return [qemu(), "-L", join(unpacked("arm64", names), "usr", "aarch64-linux-gnu")];
+    return [qemu(), "-L", join(unpacked("arm64", names), "usr", "aarch64-linux-gnu"), node];
   },
-  "linux-x64-musl": () => [muslRoot("amd64").loader],
-  "linux-arm64-musl": () => [qemu(), "-L", muslRoot("arm64").place],
+  "linux-x64-musl": (node) => {
+    const { loader, ldd } = muslRoot("amd64");
+    return [loader, node, "--require", seeing(ldd)];
+  },
+  "linux-arm64-musl": (node) => [qemu(), "-L", muslRoot("arm64").place, node],
 };
 
 /** How a runtime is called in reports. */
@@ -106,5 +125,5 @@ export const wayOf = (platform) =>
 export function runtimeOf(platform) {
   if (platform === platformName()) return [process.execPath];
   if (!runners[platform] || platformName() !== "linux-x64-gnu" || !isDebian()) return undefined;
-  return [...runners[platform](), nodeOf(platform)];
+  return runners[platform](nodeOf(platform));
 }
