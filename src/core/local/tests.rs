@@ -293,3 +293,17 @@ proptest! {
         run(Eviction::Lru, max_entries, steps)?;
     }
 }
+
+proptest! {
+    #[test]
+    fn a_group_is_never_taken_for_none(group in prop_oneof![any::<u64>(), 1_u64..4, u64::MAX - 4..=u64::MAX, Just(u64::from(u32::MAX))]) {
+        prop_assume!(group != UNTRACKED);
+        prop_assert_ne!(Group::of(group), Group::NONE);
+        let mut index = LocalIndex::new(10, Eviction::Lru);
+        index.insert(b"tracked", u64::MAX, group);
+        index.insert(b"untracked", u64::MAX, UNTRACKED);
+        index.remove_group(group);
+        prop_assert_eq!(index.get(b"tracked", 0), None);
+        prop_assert!(index.get(b"untracked", 0).is_some());
+    }
+}
