@@ -7,7 +7,7 @@ use dialcache_native::remote::{ErrorKind, Event, Hit, ReadOutcome, WriteRequest}
 use redis::Commands;
 
 use crate::support::{
-    Cluster, Harness, PATIENCE, SOON, Script, Server, invalidation, read, text, tracked, tracked_write, write,
+    Cluster, Harness, PATIENCE, SOON, Script, Server, invalidation, read, text, tracked, tracked_write, until, write,
 };
 
 const ROUNDS: u64 = 40;
@@ -197,18 +197,26 @@ fn a_burst_to_a_cluster_that_moves_its_slots_finds_every_value() {
         assert!(harness.written(ticket).unwrap(), "{id}");
     }
     // Some are elsewhere than the client thinks, and some are on their way.
-    for (n, id) in ids.iter().enumerate().filter(|(n, _)| n % 3 != 0) {
+    for (n, id) in ids.iter().enumerate() {
         let key = format!("{{{id}}}#get");
         let from = cluster.owner(&key, 0).unwrap();
         let to = (from + 1) % 3;
-        if n % 3 == 1 {
-            cluster.move_slot(&key, from, to);
-        } else {
-            cluster.begin_move(&key, from, to);
-            cluster.move_key(&key, from, to);
-            if n % 2 == 0 {
+        match n % 20 {
+            1 => {
+                cluster.move_slot(&key, from, to);
+                // A node that still has it otherwise may talk the new owner out of it.
+                until(|| (0..3).all(|node| cluster.owner(&key, node) == Some(to)));
+            }
+            2 => {
+                cluster.begin_move(&key, from, to);
+                cluster.move_key(&key, from, to);
+            }
+            3 => {
+                cluster.begin_move(&key, from, to);
+                cluster.move_key(&key, from, to);
                 cluster.move_key(&format!("{{{id}}}#watermark"), from, to);
             }
+            _ => {}
         }
     }
     for (ticket, id) in (1_000..).zip(ids.iter().cycle()).take(600) {
