@@ -15,7 +15,9 @@ failOnUnhandled();
 /** Odd passwords: long enough that finding one in a text means that it stands there. */
 const password = fc
   .string({ unit: fc.oneof(fc.constantFrom(..."@:/?#[]%&=+ '\"\\$€😀.-_~!*();,<>|^`{}\t"), fc.string()), minLength: 8 })
-  .filter((text) => text.length >= 8 && /\S{3}/.test(text) && !text.includes("\0"));
+  .filter((text) => text.length >= 8 && /\S{3}/.test(text) && !text.includes("\0"))
+  // Something that stands in no stack and no object by itself, as "prototype" does.
+  .map((text) => [...text].map((char, place) => (place === 4 ? `kZ7${char}` : char)).join(""));
 
 /** Every form in which a password may be written somewhere. */
 function formsOf(secret: string): string[] {
