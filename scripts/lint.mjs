@@ -12,6 +12,11 @@ const node = (script, ...args) => [process.execPath, [script, ...args]];
 const checks = [
   ["cargo", ["fmt", "--check"]],
   ...["models", "fuzz"].map((name) => ["cargo", ["fmt", "--check", "--manifest-path", `${name}/Cargo.toml`]]),
+  // Their lock files follow the package's dependencies, which nobody remembers.
+  ...["models", "fuzz"].map((name) => [
+    "cargo",
+    ["fetch", "--locked", "--quiet", "--manifest-path", `${name}/Cargo.toml`],
+  ]),
   ...featureSets.map((set) => ["cargo", ["clippy", "--all-targets", ...set, "--", "-D", "warnings"]]),
   ...featureSets.map((set) => ["cargo", ["doc", "--no-deps", ...set], { RUSTDOCFLAGS: "-D warnings" }]),
   node("node_modules/@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."),
