@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -12,6 +11,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use super::error::RemoteError;
 use super::options::Secret;
+use super::reply_size::ReplySize;
 use super::stream::Activity;
 
 /// Bytes of writes handed to the multiplexer at once. It keeps a command twice until the reply, so
@@ -27,8 +27,7 @@ pub(super) struct Connection {
     unanswered: Mutex<VecDeque<Instant>>,
     became_busy: Notify,
     write_window: Semaphore,
-    /// About how large a value's reply is, going by the latest ones.
-    reply_bytes: AtomicUsize,
+    pub reply_size: ReplySize,
     ended: OnceLock<RemoteError>,
     /// What the server was told when logging in.
     password: Option<Secret>,
@@ -42,7 +41,7 @@ impl Connection {
             unanswered: Mutex::default(),
             became_busy: Notify::new(),
             write_window: Semaphore::new(WRITE_WINDOW_BYTES),
-            reply_bytes: AtomicUsize::new(0),
+            reply_size: ReplySize::default(),
             ended: OnceLock::new(),
             password,
         }
@@ -63,7 +62,7 @@ impl Connection {
         let replies = self.multiplexer.clone().send_packed_commands(commands, 0, count).await;
         self.count_out();
         let replies = replies.map_err(|error| self.failure(&error))?;
-        self.note_bytes(replies.iter().map(value_bytes).sum::<usize>() / count.max(1));
+        self.reply_size.note(&replies);
         if replies.len() == count {
             let password = self.password.as_ref();
             Ok(replies.into_iter().map(|reply| veiled(reply, password)).collect())
@@ -78,24 +77,8 @@ impl Connection {
         let reply = self.multiplexer.clone().send_packed_command(command).await;
         self.count_out();
         let reply = reply.map_err(|error| self.failure(&error))?;
-        self.note_bytes(value_bytes(&reply));
+        self.reply_size.note(std::slice::from_ref(&reply));
         Ok(veiled(reply, self.password.as_ref()))
-    }
-
-    /// About how many bytes a reply has.
-    pub fn reply_bytes(&self) -> usize {
-        self.reply_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Larger ones count at once, smaller ones by and by: it is large ones that others would wait for.
-    fn note_bytes(&self, bytes: usize) {
-        let before = self.reply_bytes.load(Ordering::Relaxed);
-        let next = if bytes > before {
-            bytes
-        } else {
-            before - (before - bytes).div_ceil(8)
-        };
-        self.reply_bytes.store(next, Ordering::Relaxed);
     }
 
     fn failure(&self, error: &RedisError) -> RemoteError {
@@ -159,14 +142,6 @@ impl Connection {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Instant>> {
         self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn value_bytes(reply: &Value) -> usize {
-    match reply {
-        Value::BulkString(bytes) => bytes.len(),
-        Value::Array(items) => items.iter().map(value_bytes).sum(),
-        _ => 0,
     }
 }
 

@@ -35,6 +35,7 @@ mod queue;
 mod read;
 mod read_batch;
 mod ready;
+mod reply_size;
 mod resolve;
 mod route;
 mod scripts;

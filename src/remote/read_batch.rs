@@ -94,7 +94,7 @@ impl Reads {
             let place = known.unwrap_or_else(|| {
                 batches.push(Batch {
                     client: Arc::clone(client),
-                    limit: (REPLY_BYTES / connection.reply_bytes().max(1)).clamp(1, MAX_READS),
+                    limit: (REPLY_BYTES / connection.reply_size.bytes().max(1)).clamp(1, MAX_READS),
                     node,
                     connection,
                     reads: Vec::new(),
