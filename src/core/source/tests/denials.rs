@@ -131,9 +131,8 @@ fn settlements(steps: &[Step]) -> usize {
     steps.iter().filter(settles).count()
 }
 
-/// Sweeping costs as much as there are, so it is done when as many are over as wait, and a few.
-#[test]
-fn the_queue_of_waiting_hedges_is_swept_when_it_has_twice_as_many_as_there_are_calls() {
+/// A source whose every call wants a hedge, and whose budget is spent and hardly refilled.
+fn penniless() -> Desk {
     let hedge = HedgeOptions {
         budget: BudgetOptions {
             ratio: Some(0.000_001),
@@ -143,6 +142,13 @@ fn the_queue_of_waiting_hedges_is_swept_when_it_has_twice_as_many_as_there_are_c
     };
     let mut desk = Desk::new(hedged(1, hedge));
     while desk.source.budget.withdraw() {}
+    desk
+}
+
+/// Sweeping costs as much as there are, so it is done when as many are over as wait, and a few.
+#[test]
+fn the_queue_of_waiting_hedges_is_swept_when_it_has_twice_as_many_as_there_are_calls() {
+    let mut desk = penniless();
     for _ in 0..5 {
         desk.call();
     }
@@ -160,15 +166,7 @@ fn the_queue_of_waiting_hedges_is_swept_when_it_has_twice_as_many_as_there_are_c
 
 #[test]
 fn the_queue_of_waiting_hedges_does_not_outgrow_the_calls() {
-    let hedge = HedgeOptions {
-        budget: BudgetOptions {
-            ratio: Some(0.000_001),
-            burst: None,
-        },
-        ..hedge_after(1.0)
-    };
-    let mut desk = Desk::new(hedged(1, hedge));
-    while desk.source.budget.withdraw() {}
+    let mut desk = penniless();
     let (_, _) = desk.call();
     let mut longest = 0;
     for _ in 0..10_000 {
